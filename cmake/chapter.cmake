@@ -1,0 +1,101 @@
+# add_chapter(SOURCES ... [USES chapter...] [EXERCISES exK_name...] [RANKS n...])
+#
+# One chapter from its folder, named as the folder is:
+#   <chapter>_lib    SOURCES; links the chapters named in USES, which must come earlier
+#   <chapter>        main.cpp
+#   <chapter>_test   test.cpp under mpirun, once for each of RANKS (default 1 2 3 4)
+#   <chapter>_bench  bench.cpp, where Google Benchmark is installed
+#   chNN_exK, chNN_exK_solution, chNN_exK_wrong_<fault>: exercise_checks.cpp with exercises/exK_*.cpp, with
+#                    solutions/exK_*.cpp and with wrong_solutions/exK_<fault>.cpp
+#   chNN             everything that `./course test chNN` needs
+# The program and its tests never link a learner's code.
+function(add_chapter)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "" "SOURCES;USES;EXERCISES;RANKS")
+  get_filename_component(chapter ${CMAKE_CURRENT_SOURCE_DIR} NAME)
+  string(SUBSTRING ${chapter} 0 4 short)
+  if(NOT arg_RANKS)
+    set(arg_RANKS 1 2 3 4)
+  endif()
+
+  add_library(${chapter}_lib STATIC ${arg_SOURCES})
+  target_link_libraries(${chapter}_lib PUBLIC fivecuts_model)
+  foreach(used IN LISTS arg_USES)
+    if(NOT TARGET ${used}_lib)
+      message(FATAL_ERROR "${chapter} uses ${used}, which is not in this tree or comes later")
+    endif()
+    target_link_libraries(${chapter}_lib PUBLIC ${used}_lib)
+  endforeach()
+
+  add_executable(${chapter} main.cpp)
+  target_link_libraries(${chapter} PRIVATE ${chapter}_lib fivecuts_main)
+  add_custom_target(${short} DEPENDS ${chapter})
+
+  if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/bench.cpp)
+    find_package(benchmark QUIET)
+    if(benchmark_FOUND)
+      add_executable(${chapter}_bench bench.cpp)
+      target_link_libraries(${chapter}_bench PRIVATE ${chapter}_lib fivecuts_main benchmark::benchmark)
+      add_dependencies(${short} ${chapter}_bench)
+    endif()
+  endif()
+
+  if(BUILD_TESTING)
+    add_executable(${chapter}_test test.cpp)
+    target_link_libraries(${chapter}_test PRIVATE ${chapter}_lib fivecuts_test_main)
+    target_compile_definitions(${chapter}_test PRIVATE FIVECUTS_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    add_dependencies(${short} ${chapter}_test)
+    foreach(n IN LISTS arg_RANKS)
+      add_mpi_test(NAME ${short}.test.n${n} RANKS ${n} COMMAND ${chapter}_test --timeout 60
+                   LABELS ${short} reference)
+    endforeach()
+  endif()
+
+  if(arg_EXERCISES)
+    add_library(${chapter}_checks STATIC exercise_checks.cpp)
+    target_link_libraries(${chapter}_checks PUBLIC ${chapter}_lib fivecuts_exercises)
+    add_custom_target(${short}_exercises)
+    foreach(exercise IN LISTS arg_EXERCISES)
+      add_exercise(${exercise})
+    endforeach()
+  endif()
+endfunction()
+
+# Called by add_chapter for one exercise. What has to come out is written in the files themselves: a starter
+# has one line TODO(chNN/exK), a wrong solution begins with "// expect: " and a pattern of the verdict.
+function(add_exercise exercise)
+  string(REGEX MATCH "^ex[0-9]+" number ${exercise})
+  set(id ${short}_${number})
+  add_executable(${id} exercises/${exercise}.cpp)
+  target_link_libraries(${id} PRIVATE ${chapter}_checks)
+  target_compile_definitions(${id} PRIVATE FIVECUTS_EXERCISE=${number})
+  add_dependencies(${short}_exercises ${id})
+  if(NOT BUILD_TESTING)
+    return()
+  endif()
+  add_dependencies(${short} ${id})
+
+  add_executable(${id}_solution solutions/${exercise}.cpp)
+  target_link_libraries(${id}_solution PRIVATE ${chapter}_checks)
+  add_dependencies(${short} ${id}_solution)
+  # The repository's starters are tested, not what a learner made of them: the test builds a pristine copy
+  # only where git can give one, and otherwise takes the file as it is.
+  foreach(n IN LISTS arg_RANKS)
+    add_mpi_test(NAME ${short}.${number}.starter.n${n} RANKS ${n} COMMAND ${id} EXPECT 1
+                 OUTPUT "not yet.*TODO[(]${short}/${number}[)]" LABELS ${short} exercise TIMEOUT 60)
+    add_mpi_test(NAME ${short}.${number}.solution.n${n} RANKS ${n} COMMAND ${id}_solution EXPECT 0
+                 OUTPUT "passed" LABELS ${short} solution TIMEOUT 60)
+  endforeach()
+
+  file(GLOB wrong RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS wrong_solutions/${number}_*.cpp)
+  foreach(file IN LISTS wrong)
+    get_filename_component(fault ${file} NAME_WE)
+    set(target ${short}_wrong_${fault})
+    add_executable(${target} ${file})
+    target_link_libraries(${target} PRIVATE ${chapter}_checks)
+    add_dependencies(${short} ${target})
+    file(STRINGS ${file} expect LIMIT_COUNT 1 REGEX "^// expect: ")
+    string(REPLACE "// expect: " "" expect "${expect}")
+    add_mpi_test(NAME ${short}.wrong.${fault} RANKS 3 COMMAND ${target} EXPECT nonzero OUTPUT "${expect}"
+                 LABELS ${short} solution TIMEOUT 60)
+  endforeach()
+endfunction()

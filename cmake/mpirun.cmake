@@ -1,0 +1,45 @@
+# Programs under mpirun as CTest entries.
+find_package(MPI REQUIRED COMPONENTS CXX)
+
+# What Open MPI 4 and 5 need to run as root and with more ranks than cores; ranks are not bound to a core,
+# since each has a second thread for async(). The same list stands in `course` and in the README.
+set(FIVECUTS_MPI_ENVIRONMENT
+  OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
+  OMPI_MCA_hwloc_base_binding_policy=none PRTE_MCA_hwloc_default_binding_policy=none)
+if(FIVECUTS_SANITIZER)
+  # Open MPI keeps some memory to the end, and its own locking is not visible to the thread sanitizer.
+  list(APPEND FIVECUTS_MPI_ENVIRONMENT
+    LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/lsan.supp:print_suppressions=0
+    TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/tsan.supp:halt_on_error=1:exitcode=66
+    ASAN_OPTIONS=detect_stack_use_after_return=1)
+endif()
+
+# add_mpi_test(NAME name RANKS n COMMAND target|program args... [LABELS ...] [TIMEOUT seconds]
+#              [EXPECT status] [OUTPUT regex])
+# EXPECT: the exit status that the run must end with (default 0). OUTPUT: what it must print.
+function(add_mpi_test)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;RANKS;TIMEOUT;EXPECT;OUTPUT" "COMMAND;LABELS")
+  list(POP_FRONT arg_COMMAND program)
+  if(TARGET ${program})
+    set(program $<TARGET_FILE:${program}>)
+  endif()
+  set(command ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${arg_RANKS} ${program} ${arg_COMMAND})
+  if(DEFINED arg_EXPECT OR DEFINED arg_OUTPUT)
+    if(NOT DEFINED arg_EXPECT)
+      set(arg_EXPECT 0)
+    endif()
+    set(command sh ${PROJECT_SOURCE_DIR}/cmake/expect.sh ${arg_EXPECT} "${arg_OUTPUT}" ${command})
+  endif()
+  add_test(NAME ${arg_NAME} COMMAND ${command})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  if(arg_RANKS GREATER 2)
+    set(processors 2)
+  else()
+    set(processors ${arg_RANKS})
+  endif()
+  set_tests_properties(${arg_NAME} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT}
+    PROCESSORS ${processors} ENVIRONMENT "${FIVECUTS_MPI_ENVIRONMENT}")
+endfunction()

@@ -1,0 +1,202 @@
+#include "common/comm/transport_mpi.hpp"
+
+#include <mpi.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+namespace fivecuts {
+namespace {
+
+void check(int code, const char* expression,
+           std::source_location where = std::source_location::current()) {
+  if (code == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING] = {};
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  fail(fmt::format("{} failed: {}", expression, text), where);
+}
+#define FIVECUTS_MPI(call) check(call, #call)
+
+MPI_Datatype datatype(DType type) { return type == DType::f32 ? MPI_FLOAT : MPI_INT64_T; }
+MPI_Op operation(Reduction reduction) { return reduction == Reduction::sum ? MPI_SUM : MPI_MAX; }
+
+int counted(std::int64_t count) {
+  require(count <= INT32_MAX, "MPI takes at most 2^31 - 1 elements in one message; send it in parts");
+  return static_cast<int>(count);
+}
+
+class Requests final : public InFlight {
+ public:
+  explicit Requests(std::vector<MPI_Request> requests) : requests_(std::move(requests)) {}
+  void wait() override {
+    FIVECUTS_MPI(MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE));
+  }
+  bool done() override {
+    int flag = 0;
+    FIVECUTS_MPI(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &flag,
+                             MPI_STATUSES_IGNORE));
+    return flag != 0;
+  }
+
+ private:
+  std::vector<MPI_Request> requests_;
+};
+
+/// Data on one MPI communicator, everything else on a shadow of it: neither can match the other's.
+class MpiTransport final : public Transport {
+ public:
+  explicit MpiTransport(MPI_Comm data) : data_(data) {
+    FIVECUTS_MPI(MPI_Comm_set_errhandler(data_, MPI_ERRORS_RETURN));
+    FIVECUTS_MPI(MPI_Comm_dup(data_, &shadow_));
+    FIVECUTS_MPI(MPI_Comm_rank(data_, &rank_));
+    FIVECUTS_MPI(MPI_Comm_size(data_, &size_));
+    find_nodes();
+  }
+  ~MpiTransport() override {
+    MPI_Comm_free(&shadow_);
+    MPI_Comm_free(&data_);
+  }
+
+  const char* name() const override { return "mpi"; }
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  int node(int rank) const override { return nodes_.at(static_cast<std::size_t>(rank)); }
+
+  std::unique_ptr<Transport> split(int group) override {
+    MPI_Comm part = MPI_COMM_NULL;
+    FIVECUTS_MPI(MPI_Comm_split(data_, group, rank_, &part));
+    return std::make_unique<MpiTransport>(part);
+  }
+
+  std::unique_ptr<InFlight> start(std::span<const Transfer> transfers) override {
+    std::vector<MPI_Request> requests;
+    for (const auto& [kind, peer, tensor] : transfers) {
+      MPI_Request& request = requests.emplace_back(MPI_REQUEST_NULL);
+      const int count = counted(tensor.count());
+      if (kind == Transfer::Kind::send) {
+        FIVECUTS_MPI(MPI_Isend(tensor.data(), count, datatype(tensor.type()), peer, 0, data_, &request));
+      } else {
+        FIVECUTS_MPI(MPI_Irecv(tensor.data(), count, datatype(tensor.type()), peer, 0, data_, &request));
+      }
+    }
+    return std::make_unique<Requests>(std::move(requests));
+  }
+
+  void all_reduce(Tensor t, Reduction reduction) override {
+    FIVECUTS_MPI(MPI_Allreduce(MPI_IN_PLACE, t.data(), counted(t.count()), datatype(t.type()),
+                               operation(reduction), data_));
+  }
+
+  void broadcast(Tensor t, int root) override {
+    FIVECUTS_MPI(MPI_Bcast(t.data(), counted(t.count()), datatype(t.type()), root, data_));
+  }
+
+  void all_gather(Tensor part, Tensor whole) override {
+    const auto [counts, offsets] = parts_of(whole.count());
+    FIVECUTS_MPI(MPI_Allgatherv(part.data(), counted(part.count()), datatype(part.type()), whole.data(),
+                                counts.data(), offsets.data(), datatype(whole.type()), data_));
+  }
+
+  void reduce_scatter(Tensor whole, Tensor part, Reduction reduction) override {
+    const auto [counts, offsets] = parts_of(whole.count());
+    FIVECUTS_MPI(MPI_Reduce_scatter(whole.data(), part.data(), counts.data(), datatype(whole.type()),
+                                    operation(reduction), data_));
+  }
+
+  std::unique_ptr<InFlight> start_send(std::span<const std::byte> bytes, int to, Plane plane) override {
+    MPI_Request request = MPI_REQUEST_NULL;
+    FIVECUTS_MPI(MPI_Isend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, to, tag(plane),
+                           shadow_, &request));
+    return std::make_unique<Requests>(std::vector{request});
+  }
+
+  std::unique_ptr<InFlight> start_receive(std::span<std::byte> bytes, int from, Plane plane) override {
+    MPI_Request request = MPI_REQUEST_NULL;
+    FIVECUTS_MPI(MPI_Irecv(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, from, tag(plane),
+                           shadow_, &request));
+    return std::make_unique<Requests>(std::vector{request});
+  }
+
+  std::vector<std::vector<std::byte>> all_gather_host(std::span<const std::byte> mine) override {
+    const auto n = static_cast<std::size_t>(size_);
+    const int count = counted(static_cast<std::int64_t>(mine.size()));
+    std::vector<int> counts(n), offsets(n);
+    FIVECUTS_MPI(MPI_Allgather(&count, 1, MPI_INT, counts.data(), 1, MPI_INT, shadow_));
+    std::int64_t total = 0;
+    for (std::size_t r = 0; r < n; ++r) {
+      offsets[r] = counted(total);
+      total += counts[r];
+    }
+    std::vector<std::byte> all(static_cast<std::size_t>(counted(total)));
+    FIVECUTS_MPI(MPI_Allgatherv(mine.data(), count, MPI_BYTE, all.data(), counts.data(), offsets.data(),
+                                MPI_BYTE, shadow_));
+    std::vector<std::vector<std::byte>> result;
+    for (std::size_t r = 0; r < n; ++r) {
+      const auto first = all.begin() + offsets[r];
+      result.emplace_back(first, first + counts[r]);
+    }
+    return result;
+  }
+
+ private:
+  static int tag(Plane plane) { return static_cast<int>(plane); }
+
+  std::pair<std::vector<int>, std::vector<int>> parts_of(std::int64_t count) const {
+    std::vector<int> counts, offsets;
+    for (int r = 0; r < size_; ++r) {
+      const Part part = part_of(count, size_, r);
+      counts.push_back(counted(part.count));
+      offsets.push_back(counted(part.first));
+    }
+    return {counts, offsets};
+  }
+
+  void find_nodes() {
+    char host[MPI_MAX_PROCESSOR_NAME] = {};
+    int length = 0;
+    FIVECUTS_MPI(MPI_Get_processor_name(host, &length));
+    const auto bytes = std::as_bytes(std::span(host, static_cast<std::size_t>(length)));
+    const auto hosts = all_gather_host(bytes);
+    for (const auto& name : hosts) {
+      int first = 0;
+      while (hosts[static_cast<std::size_t>(first)] != name) ++first;
+      nodes_.push_back(first);
+    }
+  }
+
+  MPI_Comm data_ = MPI_COMM_NULL, shadow_ = MPI_COMM_NULL;
+  int rank_ = 0, size_ = 1;
+  std::vector<int> nodes_;
+};
+
+}  // namespace
+
+MpiSession::MpiSession(int& argc, char**& argv) {
+  int provided = 0;
+  FIVECUTS_MPI(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided));
+  if (provided < MPI_THREAD_MULTIPLE) {
+    std::fprintf(stderr, "this MPI was built without MPI_THREAD_MULTIPLE, which async() needs\n");
+    abort_all_ranks(exit_failed);
+  }
+}
+
+MpiSession::~MpiSession() { MPI_Finalize(); }
+
+std::unique_ptr<Transport> MpiSession::world() {
+  MPI_Comm all = MPI_COMM_NULL;
+  FIVECUTS_MPI(MPI_Comm_dup(MPI_COMM_WORLD, &all));
+  return std::make_unique<MpiTransport>(all);
+}
+
+void abort_all_ranks(int status) {
+  std::fflush(nullptr);
+  int started = 0, ended = 0;
+  MPI_Initialized(&started);
+  MPI_Finalized(&ended);
+  if (started != 0 && ended == 0) MPI_Abort(MPI_COMM_WORLD, status);
+  std::_Exit(status);
+}
+
+}  // namespace fivecuts

@@ -1,0 +1,24 @@
+#pragma once
+// The transport over MPI, host memory only.
+#include <memory>
+
+#include "common/comm/transport.hpp"
+
+namespace fivecuts {
+
+/// MPI from its start to its end. One per process; MPI's messages may come from several threads.
+class MpiSession {
+ public:
+  MpiSession(int& argc, char**& argv);
+  ~MpiSession();
+  MpiSession(const MpiSession&) = delete;
+  MpiSession& operator=(const MpiSession&) = delete;
+
+  /// All ranks of the job.
+  std::unique_ptr<Transport> world();
+};
+
+/// Ends every rank of the job with `status`; usable from any thread, before and after MpiSession.
+[[noreturn]] void abort_all_ranks(int status);
+
+}  // namespace fivecuts

@@ -1,0 +1,40 @@
+#pragma once
+// Host memory that is asked from the system once and then reused: the first touch of a fresh page costs
+// more than all the arithmetic done on it, so a training step must not allocate.
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <vector>
+
+namespace fivecuts {
+
+/// Blocks aligned to 256 bytes; large ones in huge pages where the system has them. A freed block is
+/// kept for the next request of about its size until the allocator ends. Under the address and thread
+/// sanitizers every request goes to the system, so that they see each block's whole life.
+class CachingAllocator {
+ public:
+  static constexpr std::size_t alignment = 256;
+
+  CachingAllocator() = default;
+  CachingAllocator(const CachingAllocator&) = delete;
+  CachingAllocator& operator=(const CachingAllocator&) = delete;
+  ~CachingAllocator();
+
+  struct Block {
+    void* data = nullptr;
+    std::size_t capacity = 0;  ///< what to give back; at least what was asked
+  };
+  Block allocate(std::size_t bytes);  ///< throws std::bad_alloc when the system has no more
+  void release(Block block);
+
+  /// How often the system was asked; constant from the second training step on.
+  std::int64_t system_allocations() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::multimap<std::size_t, void*> free_;
+  std::int64_t system_allocations_ = 0;
+};
+
+}  // namespace fivecuts

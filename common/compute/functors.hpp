@@ -1,0 +1,171 @@
+#pragma once
+// The element-wise mathematics, once, as named functors that any device can run. Private to
+// common/compute. Each reads and writes an element once: on every device these are limited by memory.
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+#ifdef __CUDACC__
+#define FIVECUTS_HD __host__ __device__
+#else
+#define FIVECUTS_HD
+#endif
+
+namespace fivecuts::detail {
+
+/// e^x to 2 units in the last place, without a branch or a call, so that loops over it become vector
+/// code (std::exp does not, short of -ffast-math). x = n ln 2 + r, e^x = 2^n e^r, with n the nearest
+/// integer and e^r a polynomial on |r| <= ln 2 / 2. Saturates outside [-87.3, 88.3]; NaN stays NaN.
+FIVECUTS_HD inline float exp_(float x) {
+  x = x < -87.3f ? -87.3f : x;
+  x = x > 88.3f ? 88.3f : x;
+  // Adding 1.5 * 2^23 leaves the nearest integer in the low bits of the sum.
+  const float shifted = x * 1.44269504f + 12582912.0f;
+  const float n = shifted - 12582912.0f;
+  const float r = (x - n * 0.693145752f) - n * 1.42860677e-6f;
+  float p = 1.3888889e-3f;
+  p = p * r + 8.3333333e-3f;
+  p = p * r + 4.1666667e-2f;
+  p = p * r + 1.6666667e-1f;
+  p = p * r + 0.5f;
+  p = p * r + 1.0f;
+  p = p * r + 1.0f;
+  const std::uint32_t power = (std::bit_cast<std::uint32_t>(shifted) << 23) + 0x3F800000u;
+  return p * std::bit_cast<float>(power);
+}
+
+/// GELU in its tanh form (Hendrycks and Gimpel, arXiv:1606.08415): z * sigmoid(2u),
+/// u = sqrt(2/pi) (z + 0.044715 z^3).
+struct Gelu {
+  static constexpr float a = 1.5957691216f;  // 2 sqrt(2/pi)
+  static constexpr float b = 0.0713548163f;  // a * 0.044715
+  FIVECUTS_HD static float gate(float z) { return 1.0f / (1.0f + exp_(-z * (a + b * z * z))); }
+  FIVECUTS_HD static float value(float z) { return z * gate(z); }
+  FIVECUTS_HD static float slope(float z) {
+    const float s = gate(z);
+    return s + z * s * (1.0f - s) * (a + 3.0f * b * z * z);
+  }
+};
+
+/// z += bias (if any); y = gelu(z).
+template <bool has_bias>
+struct BiasGelu {
+  const float* bias;
+  float* z;
+  float* y;
+  std::int64_t cols;
+  FIVECUTS_HD void operator()(std::int64_t r, std::int64_t c) const {
+    const std::int64_t i = r * cols + c;
+    float v = z[i];
+    if constexpr (has_bias) {
+      v += bias[c];
+      z[i] = v;
+    }
+    y[i] = Gelu::value(v);
+  }
+};
+
+struct AddBias {
+  const float* bias;
+  float* z;
+  std::int64_t cols;
+  FIVECUTS_HD void operator()(std::int64_t r, std::int64_t c) const { z[r * cols + c] += bias[c]; }
+};
+
+/// z = dy * gelu'(z): the gradient takes the place of what it was computed from.
+struct GeluBackward {
+  const float* dy;
+  float* z;
+  FIVECUTS_HD void operator()(std::int64_t, std::int64_t i) const { z[i] = dy[i] * Gelu::slope(z[i]); }
+};
+
+template <class T>
+struct Add {
+  T* to;
+  const T* from;
+  FIVECUTS_HD void operator()(std::int64_t, std::int64_t i) const { to[i] += from[i]; }
+};
+
+struct Scale {
+  float* to;
+  float factor;
+  FIVECUTS_HD void operator()(std::int64_t, std::int64_t i) const { to[i] *= factor; }
+};
+
+/// Sums of `width` neighbouring columns at a time, down the rows in order: the order of the additions
+/// depends on nothing but the number of rows.
+struct ColumnSums {
+  static constexpr std::int64_t width = 16;
+  const float* from;
+  float* to;  // += column sums
+  std::int64_t rows, cols;
+  FIVECUTS_HD void operator()(std::int64_t, std::int64_t block) const {
+    const std::int64_t first = block * width;
+    float sums[width] = {};
+    if (first + width <= cols) {
+      for (std::int64_t r = 0; r < rows; ++r) {
+        for (std::int64_t k = 0; k < width; ++k) sums[k] += from[r * cols + first + k];
+      }
+      for (std::int64_t k = 0; k < width; ++k) to[first + k] += sums[k];
+    } else {
+      for (std::int64_t r = 0; r < rows; ++r) {
+        for (std::int64_t c = first; c < cols; ++c) sums[c - first] += from[r * cols + c];
+      }
+      for (std::int64_t c = first; c < cols; ++c) to[c] += sums[c - first];
+    }
+  }
+};
+
+/// One row of logits becomes softmax(row) - onehot(label), and loss[row] = -log softmax(row)[label].
+/// The largest logit is subtracted first, so nothing overflows.
+struct SoftmaxCrossEntropy {
+  float* logits;
+  const std::int64_t* labels;
+  float* loss;
+  std::int64_t cols;
+  FIVECUTS_HD void operator()(std::int64_t r, std::int64_t) const {
+    constexpr std::int64_t lanes = 16;
+    float* row = logits + r * cols;
+    float largest = row[0];
+    for (std::int64_t c = 1; c < cols; ++c) largest = row[c] > largest ? row[c] : largest;
+    const float picked = row[labels[r]] - largest;
+    float sums[lanes] = {};
+    std::int64_t c = 0;
+    for (; c + lanes <= cols; c += lanes) {
+      for (std::int64_t k = 0; k < lanes; ++k) {
+        row[c + k] = exp_(row[c + k] - largest);
+        sums[k] += row[c + k];
+      }
+    }
+    for (; c < cols; ++c) {
+      row[c] = exp_(row[c] - largest);
+      sums[0] += row[c];
+    }
+    float sum = 0;
+    for (const float s : sums) sum += s;
+    const float inverse = 1.0f / sum;
+    for (std::int64_t k = 0; k < cols; ++k) row[k] *= inverse;
+    row[labels[r]] -= 1.0f;
+    loss[r] = std::log(sum) - picked;
+  }
+};
+
+/// Adam (Kingma and Ba, arXiv:1412.6980, algorithm 1), the bias corrections folded into two factors.
+struct Adam {
+  float* parameter;
+  const float* gradient;
+  float* m;
+  float* v;
+  float beta1, beta2, epsilon;
+  float gradient_scale;  // multiplies the gradient before it is used
+  float step_size;       // learning rate / (1 - beta1^t)
+  float v_correction;    // 1 / (1 - beta2^t)
+  FIVECUTS_HD void operator()(std::int64_t, std::int64_t i) const {
+    const float g = gradient[i] * gradient_scale;
+    m[i] = beta1 * m[i] + (1.0f - beta1) * g;
+    v[i] = beta2 * v[i] + (1.0f - beta2) * g * g;
+    parameter[i] -= step_size * m[i] / (sqrtf(v[i] * v_correction) + epsilon);
+  }
+};
+
+}  // namespace fivecuts::detail

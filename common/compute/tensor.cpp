@@ -1,0 +1,60 @@
+#include "common/compute/tensor.hpp"
+
+#include <algorithm>
+
+namespace fivecuts {
+
+std::int64_t size_of(DType type) { return type == DType::f32 ? 4 : 8; }
+const char* name_of(DType type) { return type == DType::f32 ? "f32" : "i64"; }
+
+Tensor Tensor::part(std::int64_t first, std::int64_t count) const {
+  require(first >= 0 && count >= 0 && first + count <= this->count(),
+          "a part reaches beyond its tensor");
+  Tensor part = *this;
+  // An empty tensor may have no address at all; offsets from it would be undefined.
+  if (first > 0) part.data_ += first * size_of(type_);
+  part.rows_ = 1;
+  part.cols_ = count;
+  return part;
+}
+
+Tensor Tensor::shaped(std::int64_t rows, std::int64_t cols) const {
+  require(rows * cols == count(), "a tensor was given a shape of another size");
+  Tensor shaped = *this;
+  shaped.rows_ = rows;
+  shaped.cols_ = cols;
+  return shaped;
+}
+
+Buffer::Buffer(Device& device, Category category, std::int64_t rows, std::int64_t cols, DType type)
+    : category_(category) {
+  const std::int64_t bytes = rows * cols * size_of(type);
+  device.memory().allocate(category, bytes);
+  try {
+    block_ = device.allocator().allocate(static_cast<std::size_t>(bytes));
+  } catch (const std::bad_alloc&) {
+    device.memory().release(category, bytes);
+    throw OutOfMemory(fmt::format("out of memory: the machine has no {} bytes for {}", bytes,
+                                  name_of(category)));
+  }
+  tensor_ = Tensor(device, static_cast<std::byte*>(block_.data), type, rows, cols);
+}
+
+Buffer::~Buffer() {
+  if (tensor_.device() == nullptr) return;
+  tensor_.device()->memory().release(category_, tensor_.bytes());
+  tensor_.device()->allocator().release(block_);
+}
+
+void Buffer::swap(Buffer& other) noexcept {
+  std::swap(tensor_, other.tensor_);
+  std::swap(block_, other.block_);
+  std::swap(category_, other.category_);
+}
+
+Part part_of(std::int64_t count, int parts, int index) {
+  const std::int64_t size = count / parts, longer = count % parts;
+  return {index * size + std::min<std::int64_t>(index, longer), size + (index < longer ? 1 : 0)};
+}
+
+}  // namespace fivecuts

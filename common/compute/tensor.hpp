@@ -1,0 +1,104 @@
+#pragma once
+// Device, Buffer, Tensor: where numbers live, who owns them, and how they are looked at.
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "common/compute/allocator.hpp"
+#include "common/observe/memory_ledger.hpp"
+#include "common/support/error.hpp"
+
+namespace fivecuts {
+
+enum class DType : std::uint8_t { f32, i64 };
+std::int64_t size_of(DType type);   ///< bytes of one element
+const char* name_of(DType type);
+template <class T>
+constexpr DType dtype_of();
+template <>
+constexpr DType dtype_of<float>() { return DType::f32; }
+template <>
+constexpr DType dtype_of<std::int64_t>() { return DType::i64; }
+
+/// One rank's memory and arithmetic. Buffers keep a pointer to it, so it must outlive them.
+class Device {
+ public:
+  explicit Device(MemoryLedger& ledger) : ledger_(&ledger) {}
+  MemoryLedger& memory() const { return *ledger_; }
+  CachingAllocator& allocator() { return allocator_; }
+
+ private:
+  MemoryLedger* ledger_;
+  CachingAllocator allocator_;
+};
+
+/// A view of a row-major matrix of `rows` x `cols` elements. Owns nothing; a copy is another view of the
+/// same numbers. A flat run of numbers is one row. An empty Tensor has no elements and no device.
+class Tensor {
+ public:
+  Tensor() = default;
+  Tensor(Device& device, std::byte* data, DType type, std::int64_t rows, std::int64_t cols)
+      : device_(&device), data_(data), type_(type), rows_(rows), cols_(cols) {}
+
+  std::int64_t rows() const { return rows_; }
+  std::int64_t cols() const { return cols_; }
+  std::int64_t count() const { return rows_ * cols_; }
+  std::int64_t bytes() const { return count() * size_of(type_); }
+  bool empty() const { return count() == 0; }
+  DType type() const { return type_; }
+  Device* device() const { return device_; }
+  std::byte* data() const { return data_; }
+
+  /// Elements [first, first + count), flat.
+  Tensor part(std::int64_t first, std::int64_t count) const;
+  /// The same elements as `rows` x `cols`.
+  Tensor shaped(std::int64_t rows, std::int64_t cols) const;
+
+  /// The elements where they lie. Fails if T is not the element type.
+  template <class T>
+  std::span<T> as() const {
+    require(type_ == dtype_of<T>(), "a tensor was read as another type than its own");
+    return {reinterpret_cast<T*>(data_), static_cast<std::size_t>(count())};
+  }
+
+ private:
+  Device* device_ = nullptr;
+  std::byte* data_ = nullptr;
+  DType type_ = DType::f32;
+  std::int64_t rows_ = 0, cols_ = 0;
+};
+
+/// Owns the memory of one tensor, booked in the device's ledger under `category` for as long as it lives.
+/// Fresh memory holds no particular values. Throws OutOfMemory over the cap.
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(Device& device, Category category, std::int64_t rows, std::int64_t cols,
+         DType type = DType::f32);
+  Buffer(Buffer&& other) noexcept { swap(other); }
+  Buffer& operator=(Buffer&& other) noexcept {
+    Buffer(std::move(other)).swap(*this);
+    return *this;
+  }
+  ~Buffer();
+
+  Tensor tensor() const { return tensor_; }
+  operator Tensor() const { return tensor_; }
+
+ private:
+  void swap(Buffer& other) noexcept;
+  Tensor tensor_;
+  CachingAllocator::Block block_;
+  Category category_ = Category::workspace;
+};
+
+/// Contiguous part `index` of `count` elements cut in `parts`: ceil or floor in size, the longer ones
+/// first, some empty if count < parts. The one cutting rule of the project: shards, chunks, batches.
+struct Part {
+  std::int64_t first = 0, count = 0;
+};
+Part part_of(std::int64_t count, int parts, int index);
+
+}  // namespace fivecuts

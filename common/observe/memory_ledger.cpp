@@ -1,0 +1,78 @@
+#include "common/observe/memory_ledger.hpp"
+
+#include <fmt/format.h>
+
+#include "common/support/units.hpp"
+
+namespace fivecuts {
+namespace {
+std::size_t index_of(Category category) { return static_cast<std::size_t>(category); }
+}  // namespace
+
+const char* name_of(Category category) {
+  static constexpr std::array names = {"parameter", "gradient", "optimizer", "activation",
+                                       "workspace"};
+  return names.at(index_of(category));
+}
+
+void MemoryLedger::Amount::add(std::int64_t bytes) {
+  live += bytes;
+  if (live > peak) peak = live;
+}
+
+void MemoryLedger::allocate(Category category, std::int64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  if (bytes > cap_ - total_.live) {
+    std::string held;
+    for (const Category c : all_categories) {
+      const auto live = static_cast<double>(of_[index_of(c)].live);
+      if (live > 0) held += fmt::format("{}{} {}", held.empty() ? "" : ", ", name_of(c), show_bytes(live));
+    }
+    throw OutOfMemory(fmt::format(
+        "out of memory: {} for {} is {} more than fits under --memory {} (in use: {})",
+        show_bytes(static_cast<double>(bytes)), name_of(category),
+        show_bytes(static_cast<double>(bytes - (cap_ - total_.live))),
+        show_bytes(static_cast<double>(cap_)), held.empty() ? "nothing" : held));
+  }
+  of_[index_of(category)].add(bytes);
+  total_.add(bytes);
+}
+
+void MemoryLedger::release(Category category, std::int64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  of_[index_of(category)].live -= bytes;
+  total_.live -= bytes;
+}
+
+std::int64_t MemoryLedger::live(Category category) const {
+  const std::lock_guard lock(mutex_);
+  return of_[index_of(category)].live;
+}
+
+std::int64_t MemoryLedger::peak(Category category) const {
+  const std::lock_guard lock(mutex_);
+  return of_[index_of(category)].peak;
+}
+
+std::int64_t MemoryLedger::live() const {
+  const std::lock_guard lock(mutex_);
+  return total_.live;
+}
+
+std::int64_t MemoryLedger::peak() const {
+  const std::lock_guard lock(mutex_);
+  return total_.peak;
+}
+
+std::int64_t MemoryLedger::model_state() const {
+  const std::lock_guard lock(mutex_);
+  return of_[0].live + of_[1].live + of_[2].live;
+}
+
+void MemoryLedger::reset_peak() {
+  const std::lock_guard lock(mutex_);
+  for (Amount& amount : of_) amount.peak = amount.live;
+  total_.peak = total_.live;
+}
+
+}  // namespace fivecuts

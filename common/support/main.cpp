@@ -1,0 +1,154 @@
+#include "common/support/main.hpp"
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+#include "common/comm/transport_mpi.hpp"
+#include "common/support/units.hpp"
+
+// Where Eigen calls OpenBLAS, a rank is one core's worth of work.
+extern "C" void openblas_set_num_threads(int) __attribute__((weak));
+
+namespace fivecuts {
+namespace {
+
+/// Temporaries of Eigen and MPI are freed and asked for again in every step: without this, the C library
+/// gives each large one back to the system, and every use pays for fresh pages.
+void keep_freed_memory() {
+#ifdef __GLIBC__
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+  mallopt(M_TOP_PAD, 16 << 20);
+#endif
+  if (openblas_set_num_threads != nullptr) openblas_set_num_threads(1);
+}
+
+void add_common(CLI::App& app, CommonOptions& options, bool& no_guard) {
+  app.add_option_function<std::string>(
+         "--memory", [&options](const std::string& text) { options.memory_cap = parse_bytes(text); },
+         "most bytes that a rank may hold, as 80GB or 512MiB (default: no limit)")
+      ->type_name("SIZE");
+  add_positive(app, "--timeout", options.timeout_s, "seconds without progress before the guard ends the run");
+  app.add_flag("--no-guard", no_guard, "neither check messages nor watch waits (for measuring speed)");
+  app.add_flag("--verbose", options.verbose, "one line for each message sent");
+  app.add_option("--language", options.language, "of the claims: en or zh")
+      ->check(CLI::IsMember({"en", "zh"}))
+      ->type_name("en|zh");
+}
+
+/// All of `app`'s flags, for the sentence about an unknown one.
+std::string flags_of(const CLI::App& app) {
+  std::string text;
+  for (const CLI::Option* option : app.get_options()) {
+    text += (text.empty() ? "" : " ") + option->get_name();
+  }
+  return text;
+}
+
+/// Returns true if there is something to run; false after --help.
+bool parse(CLI::App& app, int argc, char** argv, bool speaks) {
+  try {
+    app.allow_extras();
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    if (speaks) fmt::print("{}", app.help());
+    return false;
+  } catch (const CLI::ParseError& error) {
+    std::string text = error.what();
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    throw UsageError(fmt::format("{}; try: {} --help", text, app.get_name()));
+  }
+  if (const auto extras = app.remaining(); !extras.empty()) {
+    throw UsageError(fmt::format("there is no flag '{}'; possible are: {}; try: {} --help", extras.front(),
+                                 flags_of(app), app.get_name()));
+  }
+  return true;
+}
+
+/// Prints one sentence and ends all ranks. The others let rank 0 speak first: what went wrong on every rank
+/// alike is then said once.
+[[noreturn]] void end_all(int rank, int size, int status, const char* what) {
+  using namespace std::chrono_literals;
+  if (rank > 0) std::this_thread::sleep_for(300ms);
+  std::fflush(stdout);
+  fmt::print(stderr, "rank {} of {}: {}\n", rank, size, what);
+  abort_all_ranks(status);
+}
+
+int run_story(const Program& program, CLI::App& app, std::unique_ptr<Transport> world,
+              const CommonOptions& options) {
+  const int rank = world->rank(), size = world->size();
+  Context context(std::move(world), options);
+  try {
+    const int mine = program.story(context);
+    context.world.end_of_run();
+    const auto all = context.world.gather(mine);
+    return *std::max_element(all.begin(), all.end());
+  } catch (const UsageError& error) {
+    if (rank == 0) fmt::print(stderr, "{}: {}\n", app.get_name(), error.what());
+    return exit_usage;
+  } catch (const GuardError& error) {
+    end_all(rank, size, exit_guard, error.what());
+  } catch (const std::exception& error) {
+    end_all(rank, size, exit_failed, error.what());
+  } catch (...) {
+    end_all(rank, size, exit_failed, "something was thrown that is no std::exception");
+  }
+}
+
+}  // namespace
+
+int run_program(int argc, char** argv, const Program& program) {
+  keep_freed_memory();
+  MpiSession session(argc, argv);
+  std::unique_ptr<Transport> world = session.world();
+  const bool speaks = world->rank() == 0;
+
+  CLI::App app(program.about, program.name);
+  CommonOptions options;
+  bool no_guard = false;
+  if (program.declare) program.declare(app);
+  add_common(app, options, no_guard);
+  try {
+    if (!parse(app, argc, argv, speaks)) return exit_ok;
+  } catch (const UsageError& error) {
+    if (speaks) fmt::print(stderr, "{}: {}\n", program.name, error.what());
+    return exit_usage;
+  }
+  options.guard = !no_guard;
+  return run_story(program, app, std::move(world), options);
+}
+
+CLI::Option* add_count(CLI::App& app, const std::string& flag, std::int64_t& value, std::int64_t least,
+                       std::int64_t most, const std::string& help) {
+  const auto check = [flag, least, most, fallback = value](const std::string& text) -> std::string {
+    std::int64_t number = 0;
+    const char* end = text.data() + text.size();
+    const auto [at, error] = std::from_chars(text.data(), end, number);
+    if (error == std::errc() && at == end && number >= least && number <= most) return {};
+    return fmt::format("'{}' is not possible; give a whole number from {} to {}, as in {} {}", text, least,
+                       most, flag, fallback);
+  };
+  return app.add_option(flag, value, help)->check(CLI::Validator(check, ""))->type_name("N")->capture_default_str();
+}
+
+CLI::Option* add_positive(CLI::App& app, const std::string& flag, double& value, const std::string& help) {
+  const auto check = [flag, fallback = value](const std::string& text) -> std::string {
+    char* end = nullptr;
+    const double number = std::strtod(text.c_str(), &end);
+    if (!text.empty() && *end == '\0' && std::isfinite(number) && number > 0) return {};
+    return fmt::format("'{}' is not possible; give a number above 0, as in {} {:g}", text, flag, fallback);
+  };
+  return app.add_option(flag, value, help)->check(CLI::Validator(check, ""))->type_name("X")->capture_default_str();
+}
+
+std::filesystem::path source_folder() { return FIVECUTS_SOURCE_DIR; }
+
+}  // namespace fivecuts
