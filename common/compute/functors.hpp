@@ -13,10 +13,10 @@
 
 namespace fivecuts::detail {
 
-/// e^x to 2 units in the last place, without a branch or a call, so that loops over it become vector
-/// code (std::exp does not, short of -ffast-math). x = n ln 2 + r, e^x = 2^n e^r, with n the nearest
-/// integer and e^r = 1 + r + r^2 q(r), q the minimax polynomial on |r| <= ln 2 / 2 (relative error of e^r
-/// 4e-9; Taylor's of the same degree 1e-7). Saturates outside [-87.3, 88.3]; NaN stays NaN.
+/// e^x to 2 units in the last place, without a branch or a call, so that loops over it become
+/// vector code (std::exp does not, short of -ffast-math). x = n ln 2 + r, e^x = 2^n e^r, with n the
+/// nearest integer and e^r = 1 + r + r^2 q(r), q the minimax polynomial on |r| <= ln 2 / 2 (relative
+/// error of e^r 4e-9; Taylor's of this degree 1e-7). Saturates outside [-87.3, 88.3]; NaN stays NaN.
 FIVECUTS_HD inline float exp_(float x) {
   x = x < -87.3f ? -87.3f : x;
   x = x > 88.3f ? 88.3f : x;

@@ -12,7 +12,8 @@ namespace {
 /// rows * cols; a product beyond 64 bits would wrap around to a number that looks right.
 std::int64_t element_count(std::int64_t rows, std::int64_t cols) {
   constexpr std::int64_t most = INT64_MAX / 8;  // so that a count of bytes fits too
-  require(rows >= 0 && cols >= 0 && (cols == 0 || rows <= most / cols), "no tensor can have such a shape");
+  require(rows >= 0 && cols >= 0 && (cols == 0 || rows <= most / cols),
+          "no tensor can have such a shape");
   return rows * cols;
 }
 

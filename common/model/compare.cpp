@@ -17,7 +17,7 @@ Verdict compare(const Communicator& comm, const std::string& what, std::span<con
   mine.wanted = static_cast<std::int64_t>(want.size());
   for (std::size_t i = 0; mine.elements == mine.wanted && i < got.size(); ++i) {
     const double g = static_cast<double>(got[i]), distance = std::abs(g - want[i]);
-    // Written so that a NaN on either side is not "within"; an infinite `want` would allow any distance.
+    // Written so that a NaN on either side is not "within"; an infinite `want` would allow all.
     const bool within = std::isfinite(want[i]) &&
                         distance <= tolerance.absolute + tolerance.relative * std::abs(want[i]);
     if (!within && mine.wrong++ == 0) {
@@ -45,7 +45,8 @@ Verdict compare(const Communicator& comm, const std::string& what, std::span<con
   }
   const Finding& f = all[static_cast<std::size_t>(bad)];
   if (f.elements != f.wanted) {
-    return {false, fmt::format("{}: rank {} has {} elements, golden has {}", what, bad, f.elements, f.wanted)};
+    return {false, fmt::format("{}: rank {} has {} elements, golden has {}", what, bad, f.elements,
+                               f.wanted)};
   }
   return {false, fmt::format("{}: rank {}, element {}: got {:.9g}, want {:.9g} ({} of {} elements there are "
                              "off, on {} of {} ranks)",

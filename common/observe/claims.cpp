@@ -35,7 +35,8 @@ const Claim& ClaimRows::find(const std::string& id) const {
 void ClaimRows::equal(const std::string& id, double expected, double measured,
                       const std::string& unit, const std::string& note) {
   // An infinite expectation would have an infinite tolerance.
-  const bool same = std::isfinite(expected) && std::abs(measured - expected) <= 1e-9 * std::abs(expected);
+  const bool same =
+      std::isfinite(expected) && std::abs(measured - expected) <= 1e-9 * std::abs(expected);
   const std::string space = unit.empty() ? "" : " ";
   rows_.push_back({&find(id), same ? State::holds : State::mismatch,
                    fmt::format("{:.10g}{}{} (expected {:.10g}){}{}", measured, space, unit, expected,

@@ -17,7 +17,8 @@ TEST(Allocator, AlignsAndReuses) {
     for (const std::size_t bytes : {1u, 256u, 257u, 1000u, 3u << 20}) {
       blocks.push_back(allocator.allocate(bytes));
       EXPECT_GE(blocks.back().capacity, bytes);
-      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(blocks.back().data) % CachingAllocator::alignment, 0u);
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(blocks.back().data) % CachingAllocator::alignment,
+                0u);
       std::memset(blocks.back().data, static_cast<int>(blocks.size()), blocks.back().capacity);
     }
     for (std::size_t k = 0; k < blocks.size(); ++k) {
@@ -83,7 +84,8 @@ TEST(Buffer, OverTheCapLeavesNoTrace) {
   EXPECT_THROW(Buffer(device, Category::activation, 2, 3), OutOfMemory);
   EXPECT_EQ(ledger.live(), 80);
   EXPECT_EQ(ledger.peak(), 80);
-  EXPECT_EQ(device.allocator().system_allocations(), 1) << "a refused buffer asks the system for nothing";
+  EXPECT_EQ(device.allocator().system_allocations(), 1)
+      << "a refused buffer asks the system for nothing";
   EXPECT_NO_THROW(Buffer(device, Category::activation, 1, 5));
 }
 
@@ -102,7 +104,8 @@ TEST(Buffer, RefusesSizesThatAreNone) {
   Device device(ledger);
   EXPECT_THROW(Buffer(device, Category::workspace, -1, 4), Failure);
   EXPECT_THROW(Buffer(device, Category::workspace, -2, -3), Failure);
-  EXPECT_THROW(Buffer(device, Category::workspace, std::int64_t{1} << 40, std::int64_t{1} << 40), Failure);
+  EXPECT_THROW(Buffer(device, Category::workspace, std::int64_t{1} << 40, std::int64_t{1} << 40),
+               Failure);
   EXPECT_EQ(ledger.live(), 0);
 }
 

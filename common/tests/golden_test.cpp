@@ -1,7 +1,8 @@
-// The reference against finite differences, then the layers in single precision against the reference.
+// The reference against finite differences, then the layers in single precision against the
+// reference.
+#include "common/model/golden.hpp"
 #include "common/model/adam.hpp"
 #include "common/model/compare.hpp"
-#include "common/model/golden.hpp"
 #include "common/model/mlp.hpp"
 #include "common/tests/helpers.hpp"
 
@@ -40,7 +41,8 @@ golden::Matrix inputs(std::int64_t rows, std::int64_t cols) {
 /// Starting biases are zero, and a sign or a place lost on a zero does not show.
 void move_biases(golden::Model& model) {
   for (golden::Layer& layer : model.layers()) {
-    for (Eigen::Index i = 0; i < layer.b.size(); ++i) layer.b(i) = 0.25 * static_cast<double>(i % 5) - 0.5;
+    for (Eigen::Index i = 0; i < layer.b.size(); ++i)
+      layer.b(i) = 0.25 * static_cast<double>(i % 5) - 0.5;
   }
 }
 
@@ -67,13 +69,15 @@ TEST(Golden, GradientsMatchFiniteDifferences) {
       ASSERT_EQ(gradients[k].w.size(), layer.w.size());
       ASSERT_EQ(gradients[k].b.size(), layer.b.size());
       for (Eigen::Index i = 0; i < layer.w.size(); ++i) {
-        EXPECT_NEAR(gradients[k].w.data()[i], slope(layer.w.data()[i]), 1e-8) << "layer " << k << ", w " << i;
+        EXPECT_NEAR(gradients[k].w.data()[i], slope(layer.w.data()[i]), 1e-8)
+            << "layer " << k << ", w " << i;
       }
       for (Eigen::Index i = 0; i < layer.b.size(); ++i) {
         EXPECT_NEAR(gradients[k].b(i), slope(layer.b(i)), 1e-8) << "layer " << k << ", b " << i;
       }
     }
-    for (Eigen::Index i = 0; i < x.size(); ++i) EXPECT_NEAR(dx.data()[i], slope(x.data()[i]), 1e-8) << "dx " << i;
+    for (Eigen::Index i = 0; i < x.size(); ++i)
+      EXPECT_NEAR(dx.data()[i], slope(x.data()[i]), 1e-8) << "dx " << i;
   }
 }
 
@@ -103,8 +107,8 @@ struct Net {
     }
   }
 
-  /// Adds the rows' gradients; returns their losses' sum. `own_dy`: the gradient of the output arrives in
-  /// memory of its own, not where the output was.
+  /// Adds the rows' gradients; returns their losses' sum. `own_dy`: the gradient of the output
+  /// arrives in memory of its own, not where the output was.
   double pass(Tensor x, const std::vector<std::int64_t>& labels, Tensor dx, bool own_dy = false) {
     Device& device = test_context().device;
     std::vector<Saved> saved;
@@ -135,7 +139,8 @@ struct Net {
   std::vector<Buffer> parameters, gradients;
 };
 
-void expect_golden(const std::string& what, Tensor got, const std::vector<double>& want, Tolerance tolerance = one_pass) {
+void expect_golden(const std::string& what, Tensor got, const std::vector<double>& want,
+                   Tolerance tolerance = one_pass) {
   const Verdict verdict = compare(test_context().world, what, got.as<float>(), want, tolerance);
   EXPECT_TRUE(verdict.ok) << verdict.text;
 }
@@ -231,7 +236,8 @@ TEST(Adam, FollowsGoldenForTwentySteps) {
   golden::Model model(shape, seed);
   Net net(shape, model);
   std::vector<AdamState> states;
-  for (const LayerShape& layer : shape) states.emplace_back(test_context().device, layer.parameters());
+  for (const LayerShape& layer : shape)
+    states.emplace_back(test_context().device, layer.parameters());
   const Buffer x = random_buffer(16, 5, 99, 2);
   const auto labels = labels_of(16, 4);
   const double start = model.loss(inputs(16, 5), labels);
@@ -243,7 +249,8 @@ TEST(Adam, FollowsGoldenForTwentySteps) {
     }
     model.step(inputs(16, 5), labels, options);
     for (std::size_t k = 0; k < shape.size(); ++k) {
-      expect_golden(fmt::format("weights {}", k), net.parameters[k], golden::flat(model.layers()[k]));
+      expect_golden(fmt::format("weights {}", k), net.parameters[k],
+                    golden::flat(model.layers()[k]));
     }
   }
   EXPECT_LT(model.loss(inputs(16, 5), labels), 0.9 * start) << "it has to learn something";

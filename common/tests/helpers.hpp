@@ -28,6 +28,20 @@ inline constexpr double infinity = std::numeric_limits<double>::infinity();
 /// Around the width of the vector loops, and nothing at all.
 inline constexpr std::int64_t awkward[] = {0, 1, 15, 16, 17, 33};
 
+/// f(rows, cols) for each pair of them.
+template <class F>
+void for_sizes(F f) {
+  for (const std::int64_t rows : awkward) {
+    for (const std::int64_t cols : awkward) {
+      SCOPED_TRACE(fmt::format("{} x {}", rows, cols));
+      f(rows, cols);
+    }
+  }
+}
+
+/// An index of a host container.
+inline std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
+
 /// The text of the Error that f() throws; a test then looks for words in it.
 template <class Error, class F>
 std::string message_of(F f) {
@@ -56,15 +70,16 @@ struct TemporaryFile {
 };
 
 /// Numbers in [-bound, bound), other ones for each `number`.
-inline Buffer random_buffer(std::int64_t rows, std::int64_t cols, std::uint32_t number, float bound = 1) {
+inline Buffer random_buffer(std::int64_t rows, std::int64_t cols, std::uint32_t number,
+                            float bound = 1) {
   Buffer buffer(test_context().device, Category::workspace, rows, cols);
   fill_uniform(buffer, 7, number, bound);
   return buffer;
 }
 
 inline Buffer labels_buffer(const std::vector<std::int64_t>& labels) {
-  Buffer buffer(test_context().device, Category::workspace, 1, static_cast<std::int64_t>(labels.size()),
-                DType::i64);
+  Buffer buffer(test_context().device, Category::workspace, 1,
+                static_cast<std::int64_t>(labels.size()), DType::i64);
   copy_in(labels, buffer);
   return buffer;
 }

@@ -32,7 +32,8 @@ TEST(Random, AnySliceHasTheBitsOfTheWhole) {
       fill_uniform(slice, 42, 5, 0.3f, rows.first, cols.first);
       for (std::int64_t i = 0; i < slice.tensor().count(); ++i) {
         const std::int64_t r = rows.first + i / cols.count, c = cols.first + i % cols.count;
-        EXPECT_EQ(slice.tensor().as<float>()[static_cast<std::size_t>(i)], all[static_cast<std::size_t>(r * 13 + c)]);
+        EXPECT_EQ(slice.tensor().as<float>()[static_cast<std::size_t>(i)],
+                  all[static_cast<std::size_t>(r * 13 + c)]);
       }
     }
   }
@@ -107,16 +108,19 @@ TEST(Digits, MalformedFilesAreRefusedWithTheLine) {
   EXPECT_EQ(load_digits(fine.path).train.count(), 4);
   for (const std::string& bad :
        {pixels + "10\n", pixels + "-1\n", pixels + "\n", pixels + "7,1\n", "0," + pixels + "7\n",
-        "x," + good, "17" + good, "1x" + good, "0.5" + good, " " + good, "99999999999999999999" + good,
-        std::string("\n"), std::string("a,b\n")}) {
-    EXPECT_TRUE(has(said(good + good + bad + good + good), "line 3:")) << bad << said(good + good + bad + good + good);
+        "x," + good, "17" + good, "1x" + good, "0.5" + good, " " + good,
+        "99999999999999999999" + good, std::string("\n"), std::string("a,b\n")}) {
+    EXPECT_TRUE(has(said(good + good + bad + good + good), "line 3:"))
+        << bad << said(good + good + bad + good + good);
   }
   EXPECT_TRUE(has(said(""), "no digits"));
-  EXPECT_TRUE(has(message_of<Failure>([] { load_digits("/no/such/digits.csv"); }), "/no/such/digits.csv"));
+  EXPECT_TRUE(
+      has(message_of<Failure>([] { load_digits("/no/such/digits.csv"); }), "/no/such/digits.csv"));
 }
 
 /// The verdict on `got` against `want`, which must be the same on all ranks.
-Verdict judge(const std::vector<float>& got, const std::vector<double>& want, std::int64_t first = 0) {
+Verdict judge(const std::vector<float>& got, const std::vector<double>& want,
+              std::int64_t first = 0) {
   Communicator& world = test_context().world;
   const Verdict mine = compare(world, "w", got, want, Tolerance{1e-5, 1e-3}, first);
   for (const std::string& text : world.gather_text(mine.text)) EXPECT_EQ(text, mine.text);
@@ -126,26 +130,37 @@ Verdict judge(const std::vector<float>& got, const std::vector<double>& want, st
 
 std::vector<double> of_rank(int rank) { return {10.0 * rank, 10.0 * rank + 1, 10.0 * rank + 2}; }
 
-std::vector<float> floats(const std::vector<double>& values) { return {values.begin(), values.end()}; }
+std::vector<float> floats(const std::vector<double>& values) {
+  return {values.begin(), values.end()};
+}
 
 TEST(Compare, AcceptsWhatIsWithin) {
   const int rank = test_context().rank(), size = test_context().size();
   const Verdict verdict = judge({-1000.9f, 5e-6f, 1}, {-1000, 0, 1});
   EXPECT_TRUE(verdict.ok) << verdict.text;
-  EXPECT_TRUE(has(verdict.text, fmt::format("{} rank", size)) && has(verdict.text, "3 elements within 9.0e-01"))
+  EXPECT_TRUE(has(verdict.text, fmt::format("{} rank", size)) &&
+              has(verdict.text, "3 elements within 9.0e-01"))
       << verdict.text;
   EXPECT_TRUE(judge(floats(of_rank(rank)), of_rank(rank), 3 * rank).ok);
   EXPECT_TRUE(judge({}, {}).ok);
   EXPECT_TRUE(judge(rank == 0 ? std::vector<float>{1} : std::vector<float>{},
-                    rank == 0 ? std::vector<double>{1} : std::vector<double>{}).ok) << "empty shards";
+                    rank == 0 ? std::vector<double>{1} : std::vector<double>{})
+                  .ok)
+      << "empty shards";
   EXPECT_FALSE(judge({-1001.1f}, {-1000}).ok);
   EXPECT_FALSE(judge({1.2e-5f}, {0}).ok);
 }
 
 TEST(Compare, ReportsWhatIsNoNumber) {
   const float huge = HUGE_VALF;
-  for (const auto& [got, want] : {std::pair{nan_f, 1.0}, {1.0f, nan_d}, {nan_f, nan_d}, {huge, 1.0},
-                                  {1.0f, infinity}, {1.0f, -infinity}, {huge, -infinity}, {-huge, 1.0}}) {
+  for (const auto& [got, want] : {std::pair{nan_f, 1.0},
+                                  {1.0f, nan_d},
+                                  {nan_f, nan_d},
+                                  {huge, 1.0},
+                                  {1.0f, infinity},
+                                  {1.0f, -infinity},
+                                  {huge, -infinity},
+                                  {-huge, 1.0}}) {
     const Verdict verdict = judge({1, got, 1}, {1, want, 1});
     EXPECT_FALSE(verdict.ok) << got << " passed for " << want;
     EXPECT_TRUE(has(verdict.text, "rank 0, element 1:")) << verdict.text;
@@ -158,7 +173,8 @@ TEST(Compare, ReportsTheLastElement) {
   got.back() = 1.5f;
   const Verdict verdict = judge(got, want, 4000);
   EXPECT_FALSE(verdict.ok);
-  EXPECT_TRUE(has(verdict.text, "w: rank 0, element 4999: got 1.5, want 1 (1 of 1000")) << verdict.text;
+  EXPECT_TRUE(has(verdict.text, "w: rank 0, element 4999: got 1.5, want 1 (1 of 1000"))
+      << verdict.text;
 }
 
 TEST(Compare, ReportsSwappedRanksAndOneBadRank) {
@@ -174,7 +190,8 @@ TEST(Compare, ReportsSwappedRanksAndOneBadRank) {
   if (rank == size - 1) got[2] += 1;
   const Verdict one_bad = judge(got, of_rank(rank), 3 * rank);
   EXPECT_FALSE(one_bad.ok);
-  EXPECT_TRUE(has(one_bad.text, fmt::format("rank {}, element {}:", size - 1, 3 * size - 1))) << one_bad.text;
+  EXPECT_TRUE(has(one_bad.text, fmt::format("rank {}, element {}:", size - 1, 3 * size - 1)))
+      << one_bad.text;
   EXPECT_TRUE(has(one_bad.text, fmt::format("on 1 of {} ranks", size))) << one_bad.text;
 }
 
@@ -182,7 +199,8 @@ TEST(Compare, ReportsUnequalCounts) {
   const int rank = test_context().rank(), size = test_context().size();
   const Verdict verdict = judge(std::vector<float>(rank == size - 1 ? 2 : 3, 0.0f), {0, 0, 0});
   EXPECT_FALSE(verdict.ok);
-  EXPECT_TRUE(has(verdict.text, fmt::format("rank {} has 2 elements, golden has 3", size - 1))) << verdict.text;
+  EXPECT_TRUE(has(verdict.text, fmt::format("rank {} has 2 elements, golden has 3", size - 1)))
+      << verdict.text;
   EXPECT_FALSE(judge({}, {0}).ok);
 }
 

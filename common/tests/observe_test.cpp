@@ -39,7 +39,8 @@ TEST(MemoryLedger, RefusesOverTheCapAndBooksNothing) {
   ledger.allocate(Category::activation, 400);  // exactly full is no error
   ledger.release(Category::activation, 400);
   ledger.reset_peak();
-  const std::string said = message_of<OutOfMemory>([&] { ledger.allocate(Category::optimizer, 1400); });
+  const std::string said =
+      message_of<OutOfMemory>([&] { ledger.allocate(Category::optimizer, 1400); });
   EXPECT_TRUE(has(said, "1.4 KB for optimizer")) << said;
   EXPECT_TRUE(has(said, "is 1 KB more than fits under --memory 1 KB")) << said;
   EXPECT_TRUE(has(said, "in use: parameter 600 B")) << said;
@@ -143,13 +144,15 @@ TEST(Units, ParsesBytes) {
   // 1.001 * 1e9 is a hair below a whole number in binary.
   int wrong = 0;
   for (int i = 1; i < 5000; ++i) {
-    wrong += parse_bytes(fmt::format("{}.{:03}GB", i / 1000, i % 1000)) != i * std::int64_t{1'000'000};
+    wrong +=
+        parse_bytes(fmt::format("{}.{:03}GB", i / 1000, i % 1000)) != i * std::int64_t{1'000'000};
   }
   EXPECT_EQ(wrong, 0) << "of 4999";
-  for (const char* bad : {"", "GB", "-5GB", "0", "0.4", "80gb", "80 G", "8 0GB", "inf", "nan", "1e30",
-                          "12xyz", "80GBs", "--3", "0x10"}) {
+  for (const char* bad : {"", "GB", "-5GB", "0", "0.4", "80gb", "80 G", "8 0GB", "inf", "nan",
+                          "1e30", "12xyz", "80GBs", "--3", "0x10"}) {
     const std::string said = message_of<UsageError>([&] { parse_bytes(bad); });
-    EXPECT_TRUE(has(said, fmt::format("'{}' is no amount", bad)) && has(said, "--memory 80GB")) << said;
+    EXPECT_TRUE(has(said, fmt::format("'{}' is no amount", bad)) && has(said, "--memory 80GB"))
+        << said;
   }
 }
 
@@ -165,7 +168,8 @@ TEST(Units, ShowsBytes) {
 
 std::vector<Claim> three_claims() {
   const auto claim = [](const std::string& id) {
-    return Claim{id, "ch01", "TRUE", "said " + id, "说 " + id, "right " + id, "对 " + id, "1.1", "ch01"};
+    return Claim{id,         "ch01", "TRUE", "said " + id, "说 " + id, "right " + id,
+                 "对 " + id, "1.1",  "ch01"};
   };
   return {claim("C01.1"), claim("C01.2"), claim("C01.10")};
 }
@@ -233,8 +237,10 @@ TEST(Claims, LoadOrNameTheFile) {
       "claim_zh": "甲", "right": "b", "right_zh": "乙", "anchor": "1.1", "shown_in": "doc"}])");
   const std::vector<Claim> claims = load_claims(good.path);
   ASSERT_EQ(claims.size(), 1u);
-  EXPECT_EQ(claims[0].id + claims[0].chapter + claims[0].verdict + claims[0].claim, "C01.1ch01WRONGa");
-  EXPECT_EQ(claims[0].claim_zh + claims[0].right + claims[0].right_zh + claims[0].anchor, "甲b乙1.1");
+  EXPECT_EQ(claims[0].id + claims[0].chapter + claims[0].verdict + claims[0].claim,
+            "C01.1ch01WRONGa");
+  EXPECT_EQ(claims[0].claim_zh + claims[0].right + claims[0].right_zh + claims[0].anchor,
+            "甲b乙1.1");
   EXPECT_EQ(claims[0].shown_in, "doc");
   const auto said = [](const std::filesystem::path& file) {
     return message_of<Failure>([&] { load_claims(file); });

@@ -1,4 +1,5 @@
-// Every operation against plain loops in double precision, on sizes around the width of the vector loops.
+// Every operation against plain loops in double precision, on sizes around the width of the vector
+// loops.
 #include <bit>
 #include <functional>
 
@@ -9,18 +10,6 @@ namespace fivecuts {
 namespace {
 
 constexpr double rounding = 1e-6;  // of numbers of size 1 after a few operations
-
-template <class F>
-void for_sizes(F f) {
-  for (const std::int64_t rows : awkward) {
-    for (const std::int64_t cols : awkward) {
-      SCOPED_TRACE(fmt::format("{} x {}", rows, cols));
-      f(rows, cols);
-    }
-  }
-}
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 double gelu(double z) {
   return 0.5 * z * (1 + std::tanh(std::sqrt(2 / M_PI) * (z + 0.044715 * z * z * z)));
@@ -38,7 +27,8 @@ TEST(Functors, ExpIsRightToTwoUnitsInTheLastPlace) {
   const auto look = [&](float x) {
     const double want = std::exp(static_cast<double>(x));
     const float rounded = static_cast<float>(want);
-    const double ulp = static_cast<double>(std::nextafter(rounded, HUGE_VALF)) - static_cast<double>(rounded);
+    const double ulp =
+        static_cast<double>(std::nextafter(rounded, HUGE_VALF)) - static_cast<double>(rounded);
     const double error = std::abs(static_cast<double>(detail::exp_(x)) - want) / ulp;
     if (!(error <= worst)) worst = error, where = x;
   };
@@ -87,7 +77,8 @@ TEST(Operations, GeluBackwardAgainstFiniteDifferences) {
 
 TEST(Operations, GeluHasItsLimitsFarOut) {
   for (const float far : {10.0f, 11.0f, 100.0f, 1e6f, 1e13f, 1e20f, 3e38f, HUGE_VALF}) {
-    const Buffer z = random_buffer(1, 2, 1), y = random_buffer(1, 2, 1), dy = random_buffer(1, 2, 1);
+    const Buffer z = random_buffer(1, 2, 1), y = random_buffer(1, 2, 1),
+                 dy = random_buffer(1, 2, 1);
     copy_in(std::vector{far, -far}, z);
     copy_in(std::vector{1.0f, 1.0f}, dy);
     bias_gelu(z, Tensor(), y);
@@ -132,9 +123,12 @@ TEST(Operations, SumsBiasesAndScales) {
 TEST(Operations, MatrixProducts) {
   for (const std::int64_t m : awkward) {
     for_sizes([m](std::int64_t k, std::int64_t n) {
-      const Buffer a = random_buffer(m, k, 1), b = random_buffer(k, n, 2), bt = random_buffer(n, k, 3);
-      const Buffer at_ = random_buffer(k, m, 4), c = random_buffer(m, n, 5), start = random_buffer(m, n, 6);
-      const std::vector<double> va = doubles(a), vb = doubles(b), vbt = doubles(bt), vat = doubles(at_);
+      const Buffer a = random_buffer(m, k, 1), b = random_buffer(k, n, 2),
+                   bt = random_buffer(n, k, 3);
+      const Buffer at_ = random_buffer(k, m, 4), c = random_buffer(m, n, 5),
+                   start = random_buffer(m, n, 6);
+      const std::vector<double> va = doubles(a), vb = doubles(b), vbt = doubles(bt),
+                                vat = doubles(at_);
       std::vector<double> plain(at(m * n)), transposed(at(m * n)), sum = doubles(start);
       for (std::int64_t i = 0; i < m; ++i) {
         for (std::int64_t j = 0; j < n; ++j) {
@@ -155,86 +149,6 @@ TEST(Operations, MatrixProducts) {
   }
 }
 
-std::vector<std::int64_t> some_labels(std::int64_t rows, std::int64_t classes) {
-  std::vector<std::int64_t> labels;
-  for (std::int64_t r = 0; r < rows; ++r) labels.push_back((r * 7 + 3) % classes);
-  return labels;
-}
-
-TEST(Operations, SoftmaxCrossEntropy) {
-  for (const float bound : {3.0f, 1e4f}) {
-    for_sizes([bound](std::int64_t rows, std::int64_t cols) {
-      if (cols == 0) return;
-      const Buffer logits = random_buffer(rows, cols, 1, bound), loss = random_buffer(1, rows, 2);
-      const auto labels = some_labels(rows, cols);
-      std::vector<double> want = doubles(logits), want_loss;
-      for (std::int64_t r = 0; r < rows; ++r) {
-        const auto row = std::span(want).subspan(at(r * cols), at(cols));
-        const double top = *std::max_element(row.begin(), row.end());
-        double sum = 0;
-        for (const double x : row) sum += std::exp(x - top);
-        want_loss.push_back(std::log(sum) + top - row[at(labels[at(r)])]);
-        for (double& x : row) x = std::exp(x - top) / sum;
-        row[at(labels[at(r)])] -= 1;
-      }
-      softmax_cross_entropy(logits, labels_buffer(labels), loss);
-      EXPECT_LE(worst_error(logits, want), rounding);
-      EXPECT_LE(worst_error(loss, want_loss), rounding);
-    });
-  }
-  const Buffer one_class = random_buffer(3, 1, 1, 1e4f), loss = random_buffer(1, 3, 2);
-  softmax_cross_entropy(one_class, labels_buffer({0, 0, 0}), loss);
-  EXPECT_EQ(worst_error(one_class, {0, 0, 0}) + worst_error(loss, {0, 0, 0}), 0);
-}
-
-TEST(Operations, LossRefusesALabelThatIsNoClass) {
-  for (const std::int64_t wrong : {std::int64_t{-1}, std::int64_t{10}}) {
-    const Buffer logits = random_buffer(2, 10, 1), loss = random_buffer(1, 2, 2);
-    const std::uint64_t before = hash(logits);
-    EXPECT_THROW(softmax_cross_entropy(logits, labels_buffer({3, wrong}), loss), Failure);
-    EXPECT_EQ(hash(logits), before);
-  }
-  EXPECT_THROW(softmax_cross_entropy(random_buffer(1, 0, 1), labels_buffer({0}), random_buffer(1, 1, 1)), Failure);
-}
-
-TEST(Operations, CountsPredictions) {
-  const Buffer logits = random_buffer(5, 3, 1);
-  copy_in(std::vector<float>{1, 2, 3, 9, -9, 9, -3, -2, -1, nan_f, nan_f, nan_f, 0, nan_f, 1}, logits);
-  // Among equals the first counts, and a row that is not a number predicts nothing.
-  EXPECT_EQ(count_equal_argmax(logits, labels_buffer({2, 0, 2, 0, 0})), 3);
-  EXPECT_EQ(count_equal_argmax(logits, labels_buffer({1, 2, 0, 1, 1})), 0);
-  EXPECT_EQ(count_equal_argmax(random_buffer(0, 3, 1), labels_buffer({})), 0);
-  EXPECT_EQ(count_equal_argmax(random_buffer(1, 0, 1), labels_buffer({0})), 0);
-}
-
-TEST(Operations, AdamForSeveralSteps) {
-  const AdamOptions o{1e-2f, 0.8f, 0.99f, 1e-6f};
-  const double beta1 = static_cast<double>(o.beta1), beta2 = static_cast<double>(o.beta2);
-  for (const std::int64_t count : awkward) {
-    const Buffer p = random_buffer(1, count, 1), m = random_buffer(1, count, 2), v = random_buffer(1, count, 3);
-    zero(m);
-    zero(v);
-    std::vector<double> want = doubles(p), want_m(at(count)), want_v(at(count));
-    for (int t = 1; t <= 10; ++t) {
-      const Buffer g = random_buffer(1, count, static_cast<std::uint32_t>(10 + t), 4);
-      const std::vector<double> gradient = doubles(g);
-      for (std::size_t i = 0; i < want.size(); ++i) {
-        const double scaled = gradient[i] * 0.25;
-        want_m[i] = beta1 * want_m[i] + (1 - beta1) * scaled;
-        want_v[i] = beta2 * want_v[i] + (1 - beta2) * scaled * scaled;
-        want[i] -= static_cast<double>(o.learning_rate) * want_m[i] / (1 - std::pow(beta1, t)) /
-                   (std::sqrt(want_v[i] / (1 - std::pow(beta2, t))) + static_cast<double>(o.epsilon));
-      }
-      adam(p, g, m, v, o, t, 0.25f);
-      EXPECT_LE(worst_error(p, want), rounding);
-      EXPECT_LE(worst_error(m, want_m), rounding);
-      EXPECT_LE(worst_error(v, want_v), rounding);
-    }
-  }
-  const Buffer p = random_buffer(1, 1, 1);
-  EXPECT_THROW(adam(p, p, p, p, o, 0, 1), Failure) << "steps count from 1";
-}
-
 /// f(values) computes in place; a NaN must come out where it went in, whichever lane it was in.
 void expect_nan_stays(const std::function<void(Tensor)>& f, std::int64_t whole_rows_of = 1) {
   constexpr std::int64_t count = 66;
@@ -244,39 +158,63 @@ void expect_nan_stays(const std::function<void(Tensor)>& f, std::int64_t whole_r
     f(values);
     const std::vector<float> out = copy_out(values);
     for (std::int64_t i = 0; i < count; ++i) {
-      EXPECT_EQ(std::isnan(out[at(i)]), i / whole_rows_of == bad / whole_rows_of) << bad << " -> " << i;
+      EXPECT_EQ(std::isnan(out[at(i)]), i / whole_rows_of == bad / whole_rows_of)
+          << bad << " -> " << i;
     }
   }
 }
 
 TEST(Operations, NanStaysNan) {
-  const Buffer other = random_buffer(1, 66, 2), third = random_buffer(1, 66, 3);
-  expect_nan_stays([&](Tensor z) { bias_gelu(z, Tensor(), other), copy(other, z); });
-  expect_nan_stays([&](Tensor z) { copy_in(std::vector<float>(66, 1), other), gelu_backward(z, other); });
-  expect_nan_stays([&](Tensor dy) { copy_in(std::vector<float>(66, 1), other), gelu_backward(other, dy), copy(other, dy); });
-  const auto fresh = [&] { zero(other), zero(third); };
-  expect_nan_stays([&](Tensor p) { fresh(), adam(p, random_buffer(1, 66, 4), other, third, {}, 1, 1); });
-  expect_nan_stays([&](Tensor g) {
-    fresh();
-    const Buffer p = random_buffer(1, 66, 4);
-    adam(p, g, other, third, {}, 1, 1);
-    EXPECT_EQ(std::isnan(sum(other)) && std::isnan(sum(third)), true);
-    copy(p, g);
+  const Buffer one = random_buffer(1, 66, 2), m = random_buffer(1, 66, 3),
+               v = random_buffer(1, 66, 4);
+  const auto reset = [&] {
+    copy_in(std::vector<float>(66, 1), one);
+    zero(m);
+    zero(v);
+  };
+  expect_nan_stays([&](Tensor z) {
+    bias_gelu(z, Tensor(), m);
+    copy(m, z);
   });
   expect_nan_stays([&](Tensor z) {
+    reset();
+    gelu_backward(z, one);
+  });
+  expect_nan_stays([&](Tensor dy) {
+    reset();
+    gelu_backward(one, dy);
+    copy(one, dy);
+  });
+  expect_nan_stays([&](Tensor x) {
+    reset();
+    add(x, one);
+    scale(x, 2);
+    add_bias(x, one);
+    add_column_sums(x, m);
+    copy(m, x);
+  });
+  expect_nan_stays([&](Tensor parameter) {
+    reset();
+    adam(parameter, one, m, v, {}, 1, 1);
+  });
+  expect_nan_stays([&](Tensor gradient) {
+    reset();
+    adam(one, gradient, m, v, {}, 1, 1);
+    EXPECT_TRUE(std::isnan(sum(m)) && std::isnan(sum(v)));
+    copy(one, gradient);
+  });
+  const auto loss_of_two_rows = [](Tensor z) {
     const Buffer loss = random_buffer(1, 2, 3);
     softmax_cross_entropy(z.shaped(2, 33), labels_buffer({0, 32}), loss);
-    for (std::size_t r = 0; r < 2; ++r) EXPECT_EQ(std::isnan(copy_out(loss)[r]), std::isnan(copy_out(z)[33 * r]));
-  }, 33);
-  expect_nan_stays([&](Tensor z) {
-    copy_in(std::vector<float>(66, 1), other);
-    add(z, other), scale(z, 2), add_bias(z, other);
-    zero(other), add_column_sums(z, other), copy(other, z);
-  });
+    EXPECT_EQ(std::isnan(copy_out(loss)[0]), std::isnan(copy_out(z)[0]));
+    EXPECT_EQ(std::isnan(copy_out(loss)[1]), std::isnan(copy_out(z)[33]));
+  };
+  expect_nan_stays(loss_of_two_rows, 33);
 }
 
 TEST(Operations, RefuseWrongShapes) {
-  const Buffer a = random_buffer(2, 3, 1), b = random_buffer(2, 2, 1), labels = labels_buffer({0, 1, 2, 0});
+  const Buffer a = random_buffer(2, 3, 1), b = random_buffer(2, 2, 1),
+               labels = labels_buffer({0, 1, 2, 0});
   EXPECT_THROW(copy(a, b), Failure);
   EXPECT_THROW(add(a, b), Failure);
   EXPECT_THROW(copy(b, labels), Failure);
