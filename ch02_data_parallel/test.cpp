@@ -16,7 +16,7 @@ const Digits& digits() {
 
 Communicator dp() { return test_context().world.split("dp", [](int) { return 0; }); }
 
-std::vector<std::int64_t> rows_of(std::int64_t count) {
+std::vector<std::int64_t> first_rows(std::int64_t count) {
   auto rows = shuffled(digits().train.count(), 5, 0);
   rows.resize(static_cast<std::size_t>(count));
   return rows;
@@ -25,16 +25,11 @@ std::vector<std::int64_t> rows_of(std::int64_t count) {
 /// Golden's gradient sum of the first `count` rows, one run of numbers.
 std::vector<double> golden_gradient(const ModelShape& shape, std::uint64_t seed,
                                     std::span<const std::int64_t> rows) {
-  std::vector<float> x;
-  std::vector<std::int64_t> labels;
-  for (const std::int64_t row : rows) {
-    const auto first = digits().train.x.begin() + row * Samples::pixels;
-    x.insert(x.end(), first, first + Samples::pixels);
-    labels.push_back(digits().train.labels[static_cast<std::size_t>(row)]);
-  }
+  const auto x = golden::matrix(rows_of(digits().train, rows), Samples::pixels);
+  const auto labels = labels_of(digits().train, rows);
   const golden::Model model(shape, seed);
   std::vector<double> all;
-  for (const auto& layer : model.gradient(golden::matrix(x, Samples::pixels), labels)) {
+  for (const auto& layer : model.gradient(x, labels)) {
     const auto flat = golden::flat(layer);
     all.insert(all.end(), flat.begin(), flat.end());
   }
@@ -62,7 +57,7 @@ TEST(Rungs, SumToTheGradientOfTheWholeBatch) {
   Communicator comm = dp();
   for (const ModelShape& shape : {mlp_shape(64, 16, 10, 3), mlp_shape(64, 16, 10, 3, false, true), mlp_shape(64, 1, 10, 1)}) {
     for (const std::int64_t count : {1, 2, 7, 34}) {
-      const auto rows = rows_of(count);
+      const auto rows = first_rows(count);
       const auto want = golden_gradient(shape, 3, rows);
       for (const auto& [name, rung] : summing_rungs) {
         Replica replica(context.device, shape, 3);
@@ -82,7 +77,7 @@ TEST(Rungs, MeanOfMeansIsNotTheGradient) {
   Context& context = test_context();
   Communicator comm = dp();
   const ModelShape shape = mlp_shape(64, 16, 10, 2);
-  const auto rows = rows_of(comm.size() + 1);  // rank 0 has two rows, the others one
+  const auto rows = first_rows(comm.size() + 1);  // rank 0 has two rows, the others one
   const auto shards = load_shards(context.device, digits().train, rows, comm, 1);
   Replica replica(context.device, shape, 3);
   add_local_gradients(replica, shards[0]);
@@ -97,7 +92,7 @@ TEST(Rungs, NoneLeavesAsManyReplicasAsRanks) {
   Context& context = test_context();
   Communicator comm = dp();
   Replica replica(context.device, mlp_shape(64, 16, 10, 2), 3);
-  const auto shards = load_shards(context.device, digits().train, rows_of(20), comm, 1);
+  const auto shards = load_shards(context.device, digits().train, first_rows(20), comm, 1);
   training_step(replica, shards[0], comm, none, library_all_reduce, {});
   EXPECT_EQ(distinct_replicas(replica, comm), comm.size());
 }
@@ -106,7 +101,7 @@ TEST(Rungs, OwnOrderDriftsFromThreeRanksOn) {
   Context& context = test_context();
   Communicator comm = dp();
   Replica replica(context.device, mlp_shape(64, 32, 10, 2), 3);
-  const auto shards = load_shards(context.device, digits().train, rows_of(60), comm, 1);
+  const auto shards = load_shards(context.device, digits().train, first_rows(60), comm, 1);
   for (int k = 0; k < 5; ++k) training_step(replica, shards[0], comm, own_order, library_all_reduce, {});
   if (comm.size() < 3) {
     EXPECT_EQ(distinct_replicas(replica, comm), 1);
@@ -134,7 +129,7 @@ TEST(Rungs, GatherBroadcastLoadsTheRoot) {
 TEST(Steps, TakeTheirAllReduceAsAnArgument) {
   Context& context = test_context();
   Communicator comm = dp();
-  const auto shards = load_shards(context.device, digits().train, rows_of(20), comm, 2);
+  const auto shards = load_shards(context.device, digits().train, first_rows(20), comm, 2);
   std::atomic<std::int64_t> calls = 0, elements = 0;
   const AllReduce counting = [&](Communicator& c, Tensor t) {
     ++calls;
@@ -162,7 +157,7 @@ TEST(Steps, OverlapChangesNoBit) {
   const ModelShape shape = mlp_shape(64, 48, 10, 4);
   Replica plain(context.device, shape, 3), overlapped(context.device, shape, 3);
   for (const std::int64_t count : {33, 1, 20}) {
-    const auto shards = load_shards(context.device, digits().train, rows_of(count), comm, 1);
+    const auto shards = load_shards(context.device, digits().train, first_rows(count), comm, 1);
     training_step(plain, shards[0], comm, per_layer, library_all_reduce, {});
     overlapped_step(overlapped, shards[0], comm, library_all_reduce, {});
     EXPECT_EQ(hash(plain), hash(overlapped));
@@ -174,7 +169,7 @@ TEST(Steps, AccumulationEqualsTheWholeBatch) {
   Context& context = test_context();
   Communicator comm = dp();
   const ModelShape shape = mlp_shape(64, 16, 10, 3);
-  const auto rows = rows_of(31);
+  const auto rows = first_rows(31);
   const auto want = golden_gradient(shape, 3, rows);
   for (const std::int64_t micro_batches : {1, 2, 3, 40}) {
     Replica replica(context.device, shape, 3);
@@ -196,7 +191,7 @@ TEST(Memory, ModelStateIsSixteenBytesAParameterAndStepsAllocateNothing) {
     EXPECT_EQ(context.memory.live(Category::parameter), 4 * count);
     EXPECT_EQ(context.memory.live(Category::gradient), 4 * count);
     EXPECT_EQ(context.memory.live(Category::optimizer), 8 * count);
-    const auto shards = load_shards(context.device, digits().train, rows_of(40), comm, 1);
+    const auto shards = load_shards(context.device, digits().train, first_rows(40), comm, 1);
     const std::int64_t at_rest = context.memory.live();
     training_step(replica, shards[0], comm, gather_broadcast, library_all_reduce, {});
     const std::int64_t asked = context.device.allocator().system_allocations();
@@ -212,6 +207,16 @@ TEST(Memory, ModelStateIsSixteenBytesAParameterAndStepsAllocateNothing) {
     EXPECT_EQ(context.memory.live(), at_rest);
   }
   EXPECT_EQ(context.memory.live(), 0);
+}
+
+TEST(Rungs, TheLadderShowsWhoIsRight) {
+  Communicator comm = dp();
+  const auto ladder = climb(test_context(), comm, digits(), {}, library_all_reduce);
+  for (const RungRow& row : ladder) {
+    const bool right = row.name != std::string("none") || comm.size() == 1;
+    EXPECT_EQ(row.gradient.ok, right) << row.gradient.text;
+    EXPECT_EQ(row.distinct_replicas, right ? 1 : comm.size()) << row.name;
+  }
 }
 
 TEST(Training, DifferentStartsAreBroughtTogether) {
