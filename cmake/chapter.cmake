@@ -5,8 +5,8 @@
 #   <chapter>        main.cpp
 #   <chapter>_test   test.cpp under mpirun, once for each of RANKS (default 1 2 3 4)
 #   <chapter>_bench  bench.cpp, where Google Benchmark is installed
-#   chNN_exK, chNN_exK_solution, chNN_exK_wrong_<fault>: exercise_checks.cpp with exercises/exK_*.cpp, with
-#                    solutions/exK_*.cpp and with wrong_solutions/exK_<fault>.cpp
+#   chNN_exK, chNN_exK_solution, chNN_wrong_exK_<fault>: checks/exK_*.cpp, which has the main, with
+#                    exercises/exK_*.cpp, solutions/exK_*.cpp and each wrong_solutions/exK_<fault>.cpp
 #   chNN             everything that `./course test chNN` needs
 # The program and its tests never link a learner's code.
 function(add_chapter)
@@ -51,8 +51,6 @@ function(add_chapter)
   endif()
 
   if(arg_EXERCISES)
-    add_library(${chapter}_checks STATIC exercise_checks.cpp)
-    target_link_libraries(${chapter}_checks PUBLIC ${chapter}_lib fivecuts_exercises)
     add_custom_target(${short}_exercises)
     foreach(exercise IN LISTS arg_EXERCISES)
       add_exercise(${exercise})
@@ -65,20 +63,23 @@ endfunction()
 function(add_exercise exercise)
   string(REGEX MATCH "^ex[0-9]+" number ${exercise})
   set(id ${short}_${number})
-  add_executable(${id} exercises/${exercise}.cpp)
-  target_link_libraries(${id} PRIVATE ${chapter}_checks)
-  target_compile_definitions(${id} PRIVATE FIVECUTS_EXERCISE=${number})
+  add_library(${id}_check OBJECT checks/${exercise}.cpp)
+  target_link_libraries(${id}_check PUBLIC fivecuts_exercises fivecuts_model)
+  # The program of one file of a learner's.
+  macro(exercise_program target file)
+    add_executable(${target} ${file})
+    target_link_libraries(${target} PRIVATE ${id}_check)
+    target_compile_options(${target} PRIVATE -Wno-unused-parameter)
+  endmacro()
+  exercise_program(${id} exercises/${exercise}.cpp)
   add_dependencies(${short}_exercises ${id})
   if(NOT BUILD_TESTING)
     return()
   endif()
   add_dependencies(${short} ${id})
 
-  add_executable(${id}_solution solutions/${exercise}.cpp)
-  target_link_libraries(${id}_solution PRIVATE ${chapter}_checks)
+  exercise_program(${id}_solution solutions/${exercise}.cpp)
   add_dependencies(${short} ${id}_solution)
-  # The repository's starters are tested, not what a learner made of them: the test builds a pristine copy
-  # only where git can give one, and otherwise takes the file as it is.
   foreach(n IN LISTS arg_RANKS)
     add_mpi_test(NAME ${short}.${number}.starter.n${n} RANKS ${n} COMMAND ${id} EXPECT 1
                  OUTPUT "not yet.*TODO[(]${short}/${number}[)]" LABELS ${short} exercise TIMEOUT 60)
@@ -90,8 +91,7 @@ function(add_exercise exercise)
   foreach(file IN LISTS wrong)
     get_filename_component(fault ${file} NAME_WE)
     set(target ${short}_wrong_${fault})
-    add_executable(${target} ${file})
-    target_link_libraries(${target} PRIVATE ${chapter}_checks)
+    exercise_program(${target} ${file})
     add_dependencies(${short} ${target})
     file(STRINGS ${file} expect LIMIT_COUNT 1 REGEX "^// expect: ")
     string(REPLACE "// expect: " "" expect "${expect}")

@@ -113,6 +113,7 @@ int run_program(int argc, char** argv, const Program& program) {
 
   CLI::App app(program.about, program.name);
   CommonOptions options;
+  options.timeout_s = program.timeout_s;
   bool no_guard = false;
   if (program.declare) program.declare(app);
   add_common(app, options, no_guard);

@@ -19,6 +19,7 @@ struct Program {
   /// UsageError, on every rank alike and before any communication, for a wrong use that depends on the
   /// number of ranks.
   std::function<int(Context&)> story;
+  double timeout_s = 60;  ///< what --timeout is without being given
 };
 
 /// Starts MPI, reads the flags, runs the story, and ends every rank in order: with the story's status, or,

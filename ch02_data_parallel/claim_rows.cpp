@@ -1,0 +1,257 @@
+// Each claim of the notes whose home is this chapter: the formula at the run's own parameters against what a
+// ledger, a counter or a comparison says.
+#include <cstring>
+#include <set>
+
+#include "ch02_data_parallel/experiments.hpp"
+
+namespace fivecuts::data_parallel {
+namespace {
+
+struct Scene {
+  Context& context;
+  Communicator& comm;
+  const Digits& digits;
+  const TrainingOptions& options;
+  const AllReduce& all_reduce;
+  const TrainingResult& trained;
+  ClaimRows& rows;
+
+  std::uint64_t seed() const { return static_cast<std::uint64_t>(options.seed); }
+  Replica replica() const { return {context.device, model_of(options), seed()}; }
+  std::vector<std::int64_t> batch() const {
+    return batches_of(digits.train.count(), options.batch, seed(), 0).front();
+  }
+  Shard shard(Communicator& over) const {
+    return std::move(load_shards(context.device, digits.train, batch(), over, 1).front());
+  }
+  double parameters() const { return static_cast<double>(parameter_count(model_of(options))); }
+};
+
+double sum_over_ranks(const Communicator& comm, double mine) {
+  double sum = 0;
+  for (const double of_rank : comm.gather(mine)) sum += of_rank;
+  return sum;
+}
+
+/// Elements of `t` whose bits are not the same on all ranks.
+std::int64_t differing_elements(Tensor t, const Communicator& comm) {
+  const auto bits = comm.gather_text({reinterpret_cast<const char*>(t.data()), static_cast<std::size_t>(t.bytes())});
+  std::int64_t differ = 0;
+  for (std::size_t at = 0; at < bits.front().size(); at += sizeof(float)) {
+    bool same = true;
+    for (const std::string& other : bits) same = same && std::memcmp(&other[at], &bits[0][at], sizeof(float)) == 0;
+    differ += same ? 0 : 1;
+  }
+  return differ;
+}
+
+// N copies of the model are stored.
+void copies(const Scene& s) {
+  const Replica replica = s.replica();
+  const auto mine = static_cast<double>(s.context.memory.live(Category::parameter)) / 4;
+  s.rows.equal("C01.10", s.comm.size() * s.parameters(), sum_over_ranks(s.comm, mine), "elements stored",
+               fmt::format("{} ranks x {} parameters", s.comm.size(), s.parameters()));
+}
+
+// Model state per card, with 1, 2, ... N ranks at work: it does not fall.
+void model_state(const Scene& s) {
+  std::string seen;
+  double least = 1e300, most = 0;
+  for (int n = 1; n <= s.comm.size(); ++n) {
+    Communicator group = s.comm.split("dp of " + std::to_string(n), [n](int r) { return r < n ? 0 : 1; });
+    double bytes = 0;
+    if (s.comm.rank() < n) {
+      Replica replica = s.replica();
+      training_step(replica, s.shard(group), group, per_layer, s.all_reduce, adam_of(s.options));
+      bytes = static_cast<double>(s.context.memory.model_state());
+    }
+    for (const double of_rank : s.comm.gather(bytes)) {
+      if (of_rank > 0) least = std::min(least, of_rank);
+      most = std::max(most, of_rank);
+    }
+    seen += fmt::format("{}N={}: {:.0f} B", n == 1 ? "" : ", ", n, most);
+  }
+  s.rows.equal("C02.1", 16 * s.parameters(), least == most ? most : -1, "B of model state on each rank", seen);
+}
+
+// What synchronising adds to a rank's memory: nothing in place, a copy of the gradients with a separate bucket.
+void bucket_memory(const Scene& s) {
+  const auto extra = [&](Rung rung) {
+    Replica replica = s.replica();
+    const Shard shard = s.shard(s.comm);
+    add_local_gradients(replica, shard);
+    s.context.memory.reset_peak();
+    const std::int64_t before = s.context.memory.live();
+    rung(replica, {shard.rows(), shard.global_rows}, s.comm, s.all_reduce);
+    return static_cast<double>(s.context.memory.peak() - before);
+  };
+  const double in_place = extra(per_layer);
+  s.rows.equal("C02.2", 4 * s.parameters(), extra(copied_bucket) + 1e9 * in_place, "B more with a copied bucket",
+               fmt::format("{} B more in place (fp32: a gradient is 4 bytes)", in_place));
+}
+
+// Leaving out any of the three phases changes the weights.
+void phases(const Scene& s) {
+  if (s.comm.size() == 1) return s.rows.not_here("C02.3", "with one rank there is nothing to average; use -n 2");
+  const auto weights_without = [&](int left_out) {
+    Replica replica = s.replica();
+    const Shard shard = s.shard(s.comm);
+    for (int step = 0; step < 2; ++step) {
+      zero_gradients(replica);
+      if (left_out != 1) add_local_gradients(replica, shard);
+      if (left_out != 2) per_layer(replica, {shard.rows(), shard.global_rows}, s.comm, s.all_reduce);
+      if (left_out != 3) update(replica, shard.global_rows, adam_of(s.options));
+    }
+    return hash(replica);
+  };
+  const std::uint64_t whole = weights_without(0);
+  int needed = 0;
+  for (const int phase : {1, 2, 3}) needed += s.comm.all_true(weights_without(phase) != whole) ? 1 : 0;
+  s.rows.equal("C02.3", 3, needed, "phases that the weights depend on", "each left out in turn");
+}
+
+// The reduced gradient is the same on every rank, unless each adds in its own order.
+void same_gradient(const Scene& s) {
+  const auto differing = [&](Rung rung) {
+    Replica replica = s.replica();
+    const Shard shard = s.shard(s.comm);
+    add_local_gradients(replica, shard);
+    rung(replica, {shard.rows(), shard.global_rows}, s.comm, s.all_reduce);
+    std::int64_t differ = 0;
+    for (const Tensor gradient : replica.gradients) differ += differing_elements(gradient, s.comm);
+    return differ;
+  };
+  const std::int64_t root = differing(gather_broadcast), reduced = differing(per_layer), own = differing(own_order);
+  // Two numbers add up to the same in either order, so it takes three ranks to see a difference.
+  const bool own_as_expected = s.comm.size() < 3 ? own == 0 : own > 0;
+  s.rows.holds("C02.4", root == 0 && reduced == 0 && own_as_expected,
+               fmt::format("of {} elements differ between ranks: {} through the root, {} by all-reduce, {} added in "
+                           "own order{}", s.parameters(), root, reduced, own,
+                           s.comm.size() < 3 ? " (it takes 3 ranks)" : ""));
+}
+
+// One sample with gradient 1, three with gradient 5, on two ranks.
+void mean_of_means(const Scene& s) {
+  if (s.comm.size() == 1) return s.rows.not_here("C02.5", "it takes two ranks; use -n 2");
+  Communicator pair = s.comm.split("pair", [](int r) { return r / 2; });
+  const bool first = s.comm.rank() % 2 == 0;
+  const float count = first ? 1 : 3, gradient = first ? 1 : 5;
+  const Buffer sums(s.context.device, Category::workspace, 1, 3);
+  copy_in(std::vector<float>{count, count * gradient, gradient}, sums);
+  s.all_reduce(pair, sums);
+  const auto total = copy_out(sums);
+  const double right = s.comm.gather(total[1] / total[0]).front();
+  const double means = s.comm.gather(total[2] / 2).front();
+  s.rows.equal("C02.5", 4.0, right, "by counts", fmt::format("the mean of the two means is {}", means));
+}
+
+void replicas_stay_equal(const Scene& s) {
+  Replica drifting = s.replica();
+  const Shard shard = s.shard(s.comm);
+  const int steps = 20;
+  for (int k = 0; k < steps; ++k) {
+    training_step(drifting, shard, s.comm, own_order, s.all_reduce, adam_of(s.options));
+  }
+  s.rows.equal("C02.6", static_cast<double>(s.trained.steps),
+               static_cast<double>(s.trained.steps_with_equal_replicas), "steps with equal replicas",
+               fmt::format("sums in own order: {} different replicas after {} steps",
+                           distinct_replicas(drifting, s.comm), steps));
+}
+
+/// The notes' scalar: f = (w - x)^2 / 2 with x = 1, 2, 3 on the first three ranks, w = 0, learning rate 1/2.
+double scalar_step(const Scene& s, Communicator& group, double w, double x, bool synchronised) {
+  const Buffer gradient(s.context.device, Category::workspace, 1, 1);
+  copy_in(std::vector<float>{static_cast<float>(w - x)}, gradient);
+  if (synchronised) s.all_reduce(group, gradient);
+  const double samples = synchronised ? group.size() : 1;
+  return w - 0.5 * static_cast<double>(copy_out(gradient)[0]) / samples;
+}
+
+void no_synchronisation(const Scene& s, Communicator& three) {
+  Replica replica = s.replica();
+  training_step(replica, s.shard(s.comm), s.comm, none, s.all_reduce, adam_of(s.options));
+  std::string scalars;
+  for (const double w : three.gather(scalar_step(s, three, 0, s.comm.rank() + 1, false))) {
+    scalars += fmt::format("{}{}", scalars.empty() ? "" : ", ", w);
+  }
+  s.rows.equal("C02.7", s.comm.size(), distinct_replicas(replica, s.comm), "different replicas after one step",
+               "the notes' scalar: " + scalars);
+}
+
+void one_update(const Scene& s, Communicator& three) {
+  const double together = scalar_step(s, three, 0, s.comm.rank() + 1, true);
+  double in_turn = 0;
+  for (int x = 1; x <= three.size(); ++x) in_turn = scalar_step(s, three, in_turn, x, false);
+  // Rank 0's numbers: a group of fewer than three, at the end of the world, has others.
+  const int n = s.comm.gather(three.size()).front();
+  s.rows.equal("C02.14", (n + 1) / 4.0, s.comm.gather(together).front(), "after one step together",
+               fmt::format("{} after {} steps in turn", s.comm.gather(in_turn).front(), n));
+}
+
+// Elements that enter the all-reduce in one optimizer step.
+void elements_reduced(const Scene& s) {
+  std::int64_t entered = 0, calls = 0;
+  const AllReduce counted = [&](Communicator& c, Tensor t) {
+    entered += t.count();
+    ++calls;
+    s.all_reduce(c, t);
+  };
+  std::string seen;
+  bool same = true;
+  const auto account = [&](const std::string& what) {
+    same = same && static_cast<double>(entered) == s.parameters();
+    seen += fmt::format("{}{} in {} calls {}", seen.empty() ? "" : ", ", entered, calls, what);
+    entered = calls = 0;
+  };
+  Replica replica = s.replica();
+  for (const auto& [name, rung] : {NamedRung{"per tensor", per_tensor}, {"per layer", per_layer}, {"as one bucket", copied_bucket}}) {
+    training_step(replica, s.shard(s.comm), s.comm, rung, counted, adam_of(s.options));
+    account(name);
+  }
+  const auto four = load_shards(s.context.device, s.digits.train, s.batch(), s.comm, 4);
+  accumulated_step(replica, four, s.comm, per_layer, counted, adam_of(s.options));
+  account("with 4 micro-batches");
+  s.rows.holds("C02.8", same, seen + fmt::format(" (expected {} each)", s.parameters()));
+}
+
+// Each rank takes rows that no other rank takes: N mini-batches a step.
+void mini_batches(const Scene& s) {
+  const auto rows = s.batch();
+  const Part mine = part_of(static_cast<std::int64_t>(rows.size()), s.comm.size(), s.comm.rank());
+  const std::string text(reinterpret_cast<const char*>(rows.data() + mine.first),
+                         static_cast<std::size_t>(mine.count) * sizeof(rows[0]));
+  std::set<std::int64_t> seen;
+  int disjoint = 0;
+  for (const std::string& of_rank : s.comm.gather_text(text)) {
+    bool fresh = !of_rank.empty();
+    for (std::size_t at = 0; at < of_rank.size(); at += sizeof(std::int64_t)) {
+      std::int64_t row = 0;
+      std::memcpy(&row, &of_rank[at], sizeof row);
+      fresh = seen.insert(row).second && fresh;
+    }
+    disjoint += fresh ? 1 : 0;
+  }
+  s.rows.equal("C02.12", s.comm.size(), disjoint, "mini-batches a step", fmt::format("{} rows, none twice", seen.size()));
+}
+
+}  // namespace
+
+void measure_claims(Context& context, Communicator& comm, const Digits& digits, const TrainingOptions& options,
+                    const AllReduce& all_reduce, const TrainingResult& trained, ClaimRows& rows) {
+  const Scene scene{context, comm, digits, options, all_reduce, trained, rows};
+  Communicator three = comm.split("three", [](int r) { return r / 3; });
+  copies(scene);
+  model_state(scene);
+  bucket_memory(scene);
+  phases(scene);
+  same_gradient(scene);
+  mean_of_means(scene);
+  replicas_stay_equal(scene);
+  no_synchronisation(scene, three);
+  elements_reduced(scene);
+  mini_batches(scene);
+  one_update(scene, three);
+}
+
+}  // namespace fivecuts::data_parallel

@@ -1,0 +1,41 @@
+#pragma once
+// The program's flags, and which of them do not go together.
+#include "ch02_data_parallel/experiments.hpp"
+#include "common/support/main.hpp"
+
+namespace fivecuts::data_parallel {
+
+inline void declare(CLI::App& app, TrainingOptions& o) {
+  add_count(app, "--batch", o.batch, 1, 1438, "rows of the global batch, over all ranks");
+  add_count(app, "--micro-batches", o.micro_batches, 1, 1438, "parts in which each rank computes its rows");
+  add_count(app, "--epochs", o.epochs, 1, 1000, "passes over the digits");
+  add_count(app, "--layers", o.layers, 1, 64, "layers of the model");
+  add_count(app, "--width", o.width, 1, 4096, "width of its hidden layers");
+  add_count(app, "--seed", o.seed, 0, INT32_MAX, "of the weights and the order of the data");
+  add_positive(app, "--learning-rate", o.learning_rate, "of Adam");
+  app.add_flag("--overlap", o.overlap, "reduce each layer while the backward pass goes on");
+  std::vector<std::string> names;
+  for (const NamedRung& rung : all_rungs()) names.emplace_back(rung.name);
+  const auto choose = [&o](const std::string& chosen) {
+    for (const auto& [name, rung] : all_rungs()) {
+      if (name == chosen) o.rung = rung;
+    }
+  };
+  app.add_option_function<std::string>("--rung", choose, "how gradients are summed in training")
+      ->check(CLI::IsMember(names))
+      ->type_name("NAME")
+      ->default_str("per_layer");
+}
+
+/// Throws UsageError, before any communication.
+inline void refuse_impossible(const TrainingOptions& o, int ranks) {
+  if (o.batch < ranks) {
+    throw UsageError(fmt::format("--batch {} leaves some of {} ranks without a row; give at least {}, as in --batch 100",
+                                 o.batch, ranks, ranks));
+  }
+  if (o.overlap && o.micro_batches > 1) {
+    throw UsageError("--overlap reduces after every backward pass, so it goes with one micro-batch; try --overlap alone");
+  }
+}
+
+}  // namespace fivecuts::data_parallel
