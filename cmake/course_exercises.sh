@@ -11,12 +11,12 @@ judge() {
   case $? in
     0) verdict=passed ;;
     1) verdict='not yet' ;;
-    3 | 110 | 241) verdict=hangs ;;  # 3: the guard's; else the limit of mpirun 4 or 5, for ranks that compute for ever
+    3) verdict=hangs ;;  # the guard's
+    110 | 241) verdict=hangs sentence='not at its end after 100 s'; return ;;  # the limit of mpirun 4, of mpirun 5
     77) verdict=blocked ;;
     *) verdict=broken ;;
   esac
-  sentence=$(sed '/^---/,$d' "$log" | grep -m 1 -E "$verdict|^rank [0-9]+ of") ||
-    sentence=$(grep -m 1 . "$log")  # at the dashes begin mpirun's own words
+  sentence=$(grep -m 1 -E "$verdict|^rank [0-9]+ of|exited on signal" "$log" || grep -m 1 '^[^-]' "$log")
 }
 
 exercises() {
@@ -31,7 +31,8 @@ exercises() {
     for file in "$folder"/exercises/ex*.cpp; do
       name=${file##*/} name=${name%.cpp} id=${folder%%_*}_${name%%_*}
       judge "$id" "build/$folder/$id"
-      board+=$(printf '  %-30s %s%s' "$name" "$verdict" "${sentence:+$'\n'      $sentence}")$'\n'
+      board+=$(printf '  %-30s %s' "$name" "$verdict")$'\n'
+      [ -n "$sentence" ] && board+="      $sentence"$'\n'
       case $verdict in
         passed | blocked) ;;
         *) : "${next:=next: $file, hints in $folder/hints.md}" ;;
