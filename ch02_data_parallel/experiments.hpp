@@ -17,6 +17,7 @@ struct RungRow {
   const char* name;
   int distinct_replicas;
   std::int64_t calls;         ///< of the all-reduce, a step
+  Verdict gradient;           ///< the mean gradient of the first step against golden's
   std::vector<Traffic> wire;  ///< of each rank, a step
   bool modelled;              ///< `wire` is a ring's, since a library collective did the work
 };

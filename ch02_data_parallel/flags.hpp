@@ -13,7 +13,6 @@ inline void declare(CLI::App& app, TrainingOptions& o) {
   add_count(app, "--width", o.width, 1, 4096, "width of its hidden layers");
   add_count(app, "--seed", o.seed, 0, INT32_MAX, "of the weights and the order of the data");
   add_positive(app, "--learning-rate", o.learning_rate, "of Adam");
-  app.add_flag("--overlap", o.overlap, "reduce each layer while the backward pass goes on");
   std::vector<std::string> names;
   for (const NamedRung& rung : all_rungs()) names.emplace_back(rung.name);
   const auto choose = [&o](const std::string& chosen) {
@@ -21,20 +20,24 @@ inline void declare(CLI::App& app, TrainingOptions& o) {
       if (name == chosen) o.rung = rung;
     }
   };
-  app.add_option_function<std::string>("--rung", choose, "how gradients are summed in training")
-      ->check(CLI::IsMember(names))
-      ->type_name("NAME")
-      ->default_str("per_layer");
+  CLI::Option* rung =
+      app.add_option_function<std::string>("--rung", choose, "how gradients are summed in training")
+          ->check(CLI::IsMember(names))
+          ->type_name("NAME")
+          ->default_str("per_layer");
+  app.add_flag("--overlap", o.overlap, "reduce each layer while the backward pass goes on")->excludes(rung);
 }
 
 /// Throws UsageError, before any communication.
 inline void refuse_impossible(const TrainingOptions& o, int ranks) {
   if (o.batch < ranks) {
-    throw UsageError(fmt::format("--batch {} leaves some of {} ranks without a row; give at least {}, as in --batch 100",
+    throw UsageError(fmt::format("--batch {} leaves some of {} ranks without a row; give at least {}, as in "
+                                 "--batch 100, or start fewer ranks",
                                  o.batch, ranks, ranks));
   }
   if (o.overlap && o.micro_batches > 1) {
-    throw UsageError("--overlap reduces after every backward pass, so it goes with one micro-batch; try --overlap alone");
+    throw UsageError(fmt::format("--overlap reduces in every backward pass, so it goes with one micro-batch, not {}; "
+                                 "give --overlap alone", o.micro_batches));
   }
 }
 

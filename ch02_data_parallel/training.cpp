@@ -9,21 +9,6 @@
 namespace fivecuts::data_parallel {
 namespace {
 
-std::vector<float> rows_of(const Samples& data, std::span<const std::int64_t> rows) {
-  std::vector<float> x;
-  for (const std::int64_t row : rows) {
-    const auto first = data.x.begin() + row * Samples::pixels;
-    x.insert(x.end(), first, first + Samples::pixels);
-  }
-  return x;
-}
-
-std::vector<std::int64_t> labels_of(const Samples& data, std::span<const std::int64_t> rows) {
-  std::vector<std::int64_t> labels;
-  for (const std::int64_t row : rows) labels.push_back(data.labels[static_cast<std::size_t>(row)]);
-  return labels;
-}
-
 std::vector<std::int64_t> all_rows(const Samples& data) {
   std::vector<std::int64_t> rows(static_cast<std::size_t>(data.count()));
   std::iota(rows.begin(), rows.end(), 0);
@@ -70,6 +55,21 @@ double total(const Communicator& comm, double mine) {
 }
 
 }  // namespace
+
+std::vector<float> rows_of(const Samples& data, std::span<const std::int64_t> rows) {
+  std::vector<float> x;
+  for (const std::int64_t row : rows) {
+    const auto first = data.x.begin() + row * Samples::pixels;
+    x.insert(x.end(), first, first + Samples::pixels);
+  }
+  return x;
+}
+
+std::vector<std::int64_t> labels_of(const Samples& data, std::span<const std::int64_t> rows) {
+  std::vector<std::int64_t> labels;
+  for (const std::int64_t row : rows) labels.push_back(data.labels[static_cast<std::size_t>(row)]);
+  return labels;
+}
 
 ModelShape model_of(const TrainingOptions& o) {
   return mlp_shape(Samples::pixels, o.width, Samples::classes, static_cast<int>(o.layers));

@@ -23,7 +23,11 @@ struct TrainingOptions {
 ModelShape model_of(const TrainingOptions& options);
 AdamOptions adam_of(const TrainingOptions& options);
 
-/// The rows of `data` that `rows` names, as a shard of a global batch of `global_rows`.
+/// The pixels and the labels of the rows of `data` that `rows` names.
+std::vector<float> rows_of(const Samples& data, std::span<const std::int64_t> rows);
+std::vector<std::int64_t> labels_of(const Samples& data, std::span<const std::int64_t> rows);
+
+/// The same rows on the device, as a shard of a global batch of `global_rows`.
 Shard load_shard(Device& device, const Samples& data, std::span<const std::int64_t> rows,
                  std::int64_t global_rows);
 

@@ -47,7 +47,7 @@ std::vector<float> copy_out(Tensor from) {
 }
 
 std::uint64_t hash(Tensor of) {
-  std::uint64_t h = 0xCBF29CE484222325u;
+  std::uint64_t h = 0xCBF29CE484222325u ^ static_cast<std::uint64_t>(of.bytes());
   for (int64_t at = 0; at < of.bytes(); at += 8) {
     std::uint64_t word = 0;
     std::memcpy(&word, of.data() + at, static_cast<std::size_t>(std::min<int64_t>(8, of.bytes() - at)));
@@ -117,8 +117,10 @@ int64_t count_equal_argmax(Tensor logits, Tensor labels) {
   for (int64_t r = 0; r < logits.rows(); ++r) {
     const auto row = values.subspan(static_cast<std::size_t>(r * logits.cols()),
                                     static_cast<std::size_t>(logits.cols()));
-    const auto best = std::max_element(row.begin(), row.end()) - row.begin();
-    correct += best == labels.as<int64_t>()[static_cast<std::size_t>(r)];
+    const auto best = std::max_element(row.begin(), row.end());
+    // A row of NaN, or without classes, predicts nothing; not class 0.
+    correct += best != row.end() && !std::isnan(*best) &&
+               best - row.begin() == labels.as<int64_t>()[static_cast<std::size_t>(r)];
   }
   return correct;
 }
@@ -128,6 +130,7 @@ void adam(Tensor parameter, Tensor gradient, Tensor m, Tensor v, const AdamOptio
   same_count(parameter, gradient);
   same_count(parameter, m);
   same_count(parameter, v);
+  require(t >= 1, "the steps of Adam count from 1");
   const double step = static_cast<double>(t);
   const double correction1 = 1 - std::pow(static_cast<double>(o.beta1), step);
   const double correction2 = 1 - std::pow(static_cast<double>(o.beta2), step);

@@ -15,7 +15,7 @@ void copy(Tensor from, Tensor to);                       ///< same count and typ
 void copy_in(std::span<const float> from, Tensor to);    ///< from host memory
 void copy_in(std::span<const std::int64_t> from, Tensor to);
 std::vector<float> copy_out(Tensor from);                ///< to host memory; f32
-std::uint64_t hash(Tensor of);                           ///< equal for equal bits (FNV-1a over 8-byte words)
+std::uint64_t hash(Tensor of);                           ///< equal for equal bits and length (FNV-1a over 8-byte words)
 
 // --- element-wise ---------------------------------------------------------------------------------------
 void add(Tensor to, Tensor from);                        ///< to += from; f32 or i64

@@ -7,8 +7,20 @@ namespace fivecuts {
 std::int64_t size_of(DType type) { return type == DType::f32 ? 4 : 8; }
 const char* name_of(DType type) { return type == DType::f32 ? "f32" : "i64"; }
 
+namespace {
+
+/// rows * cols; a product beyond 64 bits would wrap around to a number that looks right.
+std::int64_t element_count(std::int64_t rows, std::int64_t cols) {
+  constexpr std::int64_t most = INT64_MAX / 8;  // so that a count of bytes fits too
+  require(rows >= 0 && cols >= 0 && (cols == 0 || rows <= most / cols),
+          "no tensor can have such a shape");
+  return rows * cols;
+}
+
+}  // namespace
+
 Tensor Tensor::part(std::int64_t first, std::int64_t count) const {
-  require(first >= 0 && count >= 0 && first + count <= this->count(),
+  require(first >= 0 && count >= 0 && first <= this->count() - count,
           "a part reaches beyond its tensor");
   Tensor part = *this;
   // An empty tensor may have no address at all; offsets from it would be undefined.
@@ -19,7 +31,7 @@ Tensor Tensor::part(std::int64_t first, std::int64_t count) const {
 }
 
 Tensor Tensor::shaped(std::int64_t rows, std::int64_t cols) const {
-  require(rows * cols == count(), "a tensor was given a shape of another size");
+  require(element_count(rows, cols) == count(), "a tensor was given a shape of another size");
   Tensor shaped = *this;
   shaped.rows_ = rows;
   shaped.cols_ = cols;
@@ -28,7 +40,7 @@ Tensor Tensor::shaped(std::int64_t rows, std::int64_t cols) const {
 
 Buffer::Buffer(Device& device, Category category, std::int64_t rows, std::int64_t cols, DType type)
     : category_(category) {
-  const std::int64_t bytes = rows * cols * size_of(type);
+  const std::int64_t bytes = element_count(rows, cols) * size_of(type);
   device.memory().allocate(category, bytes);
   try {
     block_ = device.allocator().allocate(static_cast<std::size_t>(bytes));
@@ -53,6 +65,7 @@ void Buffer::swap(Buffer& other) noexcept {
 }
 
 Part part_of(std::int64_t count, int parts, int index) {
+  require(count >= 0 && index >= 0 && index < parts, "there is no such part");
   const std::int64_t size = count / parts, longer = count % parts;
   return {index * size + std::min<std::int64_t>(index, longer), size + (index < longer ? 1 : 0)};
 }

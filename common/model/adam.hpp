@@ -19,6 +19,7 @@ struct AdamState {
 /// here, once.
 inline void adam_step(Tensor parameters, Tensor gradient_sum, std::int64_t samples, AdamState& state,
                       const AdamOptions& options) {
+  require(samples > 0, "there is no mean gradient over no samples");
   adam(parameters, gradient_sum, state.m, state.v, options, ++state.step,
        1.0f / static_cast<float>(samples));
 }

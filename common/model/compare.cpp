@@ -1,5 +1,6 @@
 #include "common/model/compare.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "common/support/error.hpp"
@@ -9,16 +10,16 @@ namespace fivecuts {
 Verdict compare(const Communicator& comm, const std::string& what, std::span<const float> got,
                 std::span<const double> want, Tolerance tolerance, std::int64_t first) {
   struct Finding {
-    std::int64_t index = -1, elements = 0, wrong = 0;
+    std::int64_t index = -1, elements = 0, wanted = 0, wrong = 0;
     double got = 0, want = 0, worst = 0;
-    bool same_count = true;
   } mine;
-  mine.same_count = got.size() == want.size();
   mine.elements = static_cast<std::int64_t>(got.size());
-  for (std::size_t i = 0; mine.same_count && i < got.size(); ++i) {
+  mine.wanted = static_cast<std::int64_t>(want.size());
+  for (std::size_t i = 0; mine.elements == mine.wanted && i < got.size(); ++i) {
     const double g = static_cast<double>(got[i]), distance = std::abs(g - want[i]);
-    // Written so that a NaN on either side is not "within".
-    const bool within = distance <= tolerance.absolute + tolerance.relative * std::abs(want[i]);
+    // Written so that a NaN on either side is not "within"; an infinite `want` would allow all.
+    const bool within = std::isfinite(want[i]) &&
+                        distance <= tolerance.absolute + tolerance.relative * std::abs(want[i]);
     if (!within && mine.wrong++ == 0) {
       mine.index = first + static_cast<std::int64_t>(i);
       mine.got = g;
@@ -34,7 +35,7 @@ Verdict compare(const Communicator& comm, const std::string& what, std::span<con
     const Finding& f = all[static_cast<std::size_t>(r)];
     worst = std::max(worst, f.worst);
     elements = std::max(elements, f.elements);
-    if (f.same_count && f.wrong == 0) continue;
+    if (f.elements == f.wanted && f.wrong == 0) continue;
     ++bad_ranks;
     if (bad < 0) bad = r;
   }
@@ -43,8 +44,9 @@ Verdict compare(const Communicator& comm, const std::string& what, std::span<con
                               comm.size() == 1 ? "" : "s", elements, worst)};
   }
   const Finding& f = all[static_cast<std::size_t>(bad)];
-  if (!f.same_count) {
-    return {false, fmt::format("{}: rank {} has {} elements, golden has another number", what, bad, f.elements)};
+  if (f.elements != f.wanted) {
+    return {false, fmt::format("{}: rank {} has {} elements, golden has {}", what, bad, f.elements,
+                               f.wanted)};
   }
   return {false, fmt::format("{}: rank {}, element {}: got {:.9g}, want {:.9g} ({} of {} elements there are "
                              "off, on {} of {} ranks)",

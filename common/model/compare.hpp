@@ -18,7 +18,7 @@ struct Verdict {
 };
 
 /// Collective. Each rank compares `got` with its `want` of equal count, whose element 0 has the global index
-/// `first`: |got - want| <= absolute + relative * |want|.
+/// `first`: |got - want| <= absolute + relative * |want|. What is not finite is wrong, on either side.
 Verdict compare(const Communicator& comm, const std::string& what, std::span<const float> got,
                 std::span<const double> want, Tolerance tolerance, std::int64_t first = 0);
 

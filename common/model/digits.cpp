@@ -1,5 +1,6 @@
 #include "common/model/digits.hpp"
 
+#include <charconv>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -7,6 +8,31 @@
 #include "common/support/error.hpp"
 
 namespace fivecuts {
+
+namespace {
+
+/// A whole number from 0 to 16 and nothing else; -1 otherwise.
+int number_in(std::string_view cell) {
+  int value = -1;
+  const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  return error == std::errc() && end == cell.data() + cell.size() && value <= 16 ? value : -1;
+}
+
+/// 64 pixels and the label; empty if `line` is anything else.
+std::vector<int> numbers_in(std::string line) {
+  if (line.ends_with('\r')) line.pop_back();  // a checkout with Windows line ends
+  std::istringstream cells(line);
+  std::string cell;
+  std::vector<int> values;
+  while (std::getline(cells, cell, ',')) {
+    values.push_back(number_in(cell));
+    if (values.back() < 0) return {};
+  }
+  if (values.size() != Samples::pixels + 1 || values.back() >= Samples::classes) return {};
+  return values;
+}
+
+}  // namespace
 
 Digits load_digits() { return load_digits(FIVECUTS_SOURCE_DIR "/common/model/data/digits.csv"); }
 
@@ -17,15 +43,8 @@ Digits load_digits(const std::filesystem::path& file) {
   std::string line;
   for (std::int64_t row = 0; std::getline(in, line); ++row) {
     Samples& samples = row % 5 == 4 ? digits.test : digits.train;
-    std::istringstream cells(line);
-    std::string cell;
-    std::vector<int> values;
-    while (std::getline(cells, cell, ',')) {
-      char* end = nullptr;
-      values.push_back(static_cast<int>(std::strtol(cell.c_str(), &end, 10)));
-      if (end == cell.c_str() || values.back() < 0 || values.back() > 16) values.clear();
-    }
-    if (values.size() != Samples::pixels + 1 || values.back() >= Samples::classes) {
+    const std::vector<int> values = numbers_in(line);
+    if (values.empty()) {
       fail(fmt::format("{}, line {}: not 64 pixels from 0 to 16 and a digit", file.string(), row + 1));
     }
     for (std::size_t k = 0; k < Samples::pixels; ++k) {

@@ -34,7 +34,9 @@ const Claim& ClaimRows::find(const std::string& id) const {
 
 void ClaimRows::equal(const std::string& id, double expected, double measured,
                       const std::string& unit, const std::string& note) {
-  const bool same = std::abs(measured - expected) <= 1e-9 * std::abs(expected);
+  // An infinite expectation would have an infinite tolerance.
+  const bool same =
+      std::isfinite(expected) && std::abs(measured - expected) <= 1e-9 * std::abs(expected);
   const std::string space = unit.empty() ? "" : " ";
   rows_.push_back({&find(id), same ? State::holds : State::mismatch,
                    fmt::format("{:.10g}{}{} (expected {:.10g}){}{}", measured, space, unit, expected,
@@ -81,7 +83,7 @@ std::string ClaimRows::text(const std::string& language) const {
     paragraph("", (zh ? "正确：" : "right: ") + (zh ? c.right_zh : c.right));
     switch (row.state) {
       case State::holds: paragraph(zh ? "    通过" : "    ok", (zh ? "实测：" : "measured: ") + row.measured); break;
-      case State::mismatch: paragraph(zh ? "    不符" : "    MISMATCH", (zh ? "实测：" : "measured: ") + row.measured); break;
+      case State::mismatch: paragraph(zh ? "    不符" : "   MISMATCH", (zh ? "实测：" : "measured: ") + row.measured); break;
       case State::not_here: paragraph(zh ? "    未测" : "    -", (zh ? "本次未测：" : "not in this run: ") + row.measured); break;
     }
   }

@@ -23,8 +23,10 @@ std::vector<Claim> load_claims(const std::filesystem::path& file);
 class ClaimRows {
  public:
   explicit ClaimRows(std::vector<Claim> all) : all_(std::move(all)) {}
+  ClaimRows(const ClaimRows&) = delete;  // rows point to the claims
+  ClaimRows(ClaimRows&&) = default;
 
-  /// Equal numbers (within 1e-9 of `expected`, relative; NaN never is). `unit` is printed after both.
+  /// Equal numbers (within 1e-9 of `expected`, relative; NaN and infinity never are). `unit` is printed after both.
   void equal(const std::string& id, double expected, double measured, const std::string& unit = "",
              const std::string& note = "");
   /// A comparison that came out as `holds`; `measured` says in words what was seen.

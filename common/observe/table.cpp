@@ -35,7 +35,8 @@ std::string padded(const std::string& cell, int width, bool right) {
 }
 
 bool is_number(const std::string& cell) {
-  return !cell.empty() && std::isdigit(static_cast<unsigned char>(cell.front()));
+  const std::size_t digit = cell.starts_with('-') || cell.starts_with('+') ? 1 : 0;
+  return cell.size() > digit && std::isdigit(static_cast<unsigned char>(cell[digit]));
 }
 
 }  // namespace
@@ -97,7 +98,7 @@ std::string Table::text() const {
   const auto line = [&](const std::vector<std::string>& row) {
     std::string text = " ";
     for (std::size_t c = 0; c < row.size(); ++c) text += " " + padded(row[c], widths[c], right[c]) + " ";
-    while (text.back() == ' ') text.pop_back();
+    while (!text.empty() && text.back() == ' ') text.pop_back();
     out += text + "\n";
   };
   line(header_);

@@ -9,7 +9,8 @@ namespace fivecuts {
 /// Terminal cells that UTF-8 `text` occupies (wide East Asian characters take two).
 int display_width(std::string_view text);
 
-/// `text` broken at spaces (and between wide characters) into lines of at most `width` cells.
+/// `text` broken at spaces (and between wide characters) into lines of at most `width` cells;
+/// a longer word stays whole.
 std::vector<std::string> wrap(std::string_view text, int width);
 
 /// Columns are as wide as their widest cell; columns of numbers are right-aligned.

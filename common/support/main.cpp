@@ -123,7 +123,7 @@ int run_program(int argc, char** argv, const Program& program) {
     if (speaks) fmt::print(stderr, "{}: {}\n", program.name, error.what());
     return exit_usage;
   }
-  options.guard = !no_guard;
+  options.guard = program.guard && !no_guard;
   return run_story(program, app, std::move(world), options);
 }
 

@@ -18,8 +18,9 @@ std::int64_t parse_bytes(std::string_view text) {
   std::string_view unit(end);
   while (!unit.empty() && unit.front() == ' ') unit.remove_prefix(1);
   for (const auto& [name, factor] : units) {
-    const double bytes = std::floor(number * factor);
-    if (unit == name && end != copy.c_str() && bytes >= 1 && bytes < 9e18) {
+    const double bytes = std::round(number * factor);  // 1.001 * 1e9 is a hair below 1,001,000,000
+    const bool decimal = end != copy.c_str() && copy.find_first_of("xX") == std::string::npos;
+    if (unit == name && decimal && bytes >= 1 && bytes < 9e18) {
       return static_cast<std::int64_t>(bytes);
     }
   }

@@ -61,7 +61,9 @@ def fair_environment(blas_core):
     env.setdefault("MALLOC_TOP_PAD_", str(64 << 20))
     env.setdefault("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")  # madvise(MADV_HUGEPAGE); ignored before glibc 2.35
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"): env[name] = "1"
-    core = best_blas_core() if blas_core == "auto" else None if blas_core == "default" else blas_core
+    best = best_blas_core()
+    if best == "SkylakeX": env.setdefault("ATEN_CPU_CAPABILITY", "avx512")  # PyTorch 1.13 stops at AVX2 by itself
+    core = {"auto": best, "default": None}.get(blas_core, blas_core)
     if core: env["OPENBLAS_CORETYPE"] = core
     return env
 
