@@ -1,4 +1,7 @@
+#include <unistd.h>
+
 #include <atomic>
+#include <fstream>
 
 #include "ch02_data_parallel/experiments.hpp"
 #include "common/model/golden.hpp"
@@ -208,6 +211,34 @@ TEST(Memory, ModelStateIsSixteenBytesAParameterAndStepsAllocateNothing) {
   }
   EXPECT_EQ(context.memory.live(), 0);
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && defined(__linux__)
+/// Bytes of this process that are in memory.
+std::int64_t resident_bytes() {
+  std::int64_t pages = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> pages >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+// 100 million parameters: what the process really takes is what the ledger says, within a tenth.
+TEST(Memory, RealMemoryFollowsTheLedger) {
+  Context& context = test_context();
+  if (context.size() > 1) return;  // 1.6 GB are enough
+  Communicator comm = dp();
+  const ModelShape shape(4, LayerShape{5000, 5000, true, true, false});
+  const std::int64_t before = resident_bytes();
+  Replica replica(context.device, shape, 3);
+  Shard shard{Buffer(context.device, Category::activation, 1, 5000),
+              Buffer(context.device, Category::activation, 1, 1, DType::i64), 1};
+  fill_uniform(shard.x, 4, 0, 1.0f);
+  zero(shard.labels);
+  for (int k = 0; k < 2; ++k) training_step(replica, shard, comm, per_layer, library_all_reduce, {});
+  const double ledger = static_cast<double>(context.memory.peak());
+  const double real = static_cast<double>(resident_bytes() - before);
+  EXPECT_EQ(context.memory.model_state(), 16 * parameter_count(shape));
+  EXPECT_NEAR(real / ledger, 1.0, 0.1) << "resident " << real << ", ledger " << ledger;
+}
+#endif
 
 TEST(Rungs, TheLadderShowsWhoIsRight) {
   Communicator comm = dp();
