@@ -1,9 +1,11 @@
 // The training step's speed, as the median over steps:
 //
-//     ./course bench ch02            (or: mpirun -n 2 build/ch02_data_parallel/ch02_data_parallel_bench)
+//     ./course bench ch02            (or: mpirun -n 2
+//     build/ch02_data_parallel/ch02_data_parallel_bench)
 //
-// 4 layers W -> W with GELU, softmax loss, Adam, 64 rows per rank, fp32. `alone` is rank 0 by itself while the
-// others wait: what weak scaling is measured against. docs/performance.md has the figures.
+// 4 layers W -> W with GELU, softmax loss, Adam, 64 rows per rank, fp32. `alone` is rank 0 by
+// itself while the others wait: what weak scaling is measured against. docs/performance.md has the
+// figures.
 #include <benchmark/benchmark.h>
 
 #include <chrono>
@@ -20,16 +22,19 @@ namespace {
 
 constexpr std::int64_t rows_per_rank = 64, layers = 4;
 
-/// One batch of this rank. The data is random, so the labels cannot be learnt by heart: a loss near zero would
-/// bring denormal numbers, and measure those.
+/// One batch of this rank. The data is random, so the labels cannot be learnt by heart: a loss near
+/// zero would bring denormal numbers, and measure those.
 Shard random_shard(Device& device, std::int64_t width, const Communicator& comm, int number) {
   Shard shard{Buffer(device, Category::activation, rows_per_rank, width),
-              Buffer(device, Category::activation, 1, rows_per_rank, DType::i64), rows_per_rank * comm.size()};
+              Buffer(device, Category::activation, 1, rows_per_rank, DType::i64),
+              rows_per_rank * comm.size()};
   const auto tensor = static_cast<std::uint32_t>(number);
   fill_uniform(shard.x, 2, tensor, 1.0f, comm.rank() * rows_per_rank);
   std::vector<std::int64_t> labels;
   for (std::int64_t r = 0; r < rows_per_rank; ++r) {
-    labels.push_back((static_cast<std::int64_t>(uniform(3, tensor, r, comm.rank()) * 1e6f) % width + width) % width);
+    labels.push_back(
+        (static_cast<std::int64_t>(uniform(3, tensor, r, comm.rank()) * 1e6f) % width + width) %
+        width);
   }
   copy_in(labels, shard.labels);
   return shard;
@@ -72,11 +77,14 @@ void time_steps(benchmark::State& state, const Communicator& world, Training* tr
 class Medians : public benchmark::ConsoleReporter {
  public:
   explicit Medians(bool speaks) : speaks_(speaks) {}
-  bool ReportContext(const Context& context) override { return !speaks_ || ConsoleReporter::ReportContext(context); }
+  bool ReportContext(const Context& context) override {
+    return !speaks_ || ConsoleReporter::ReportContext(context);
+  }
   void ReportRuns(const std::vector<Run>& runs) override {
     if (speaks_) ConsoleReporter::ReportRuns(runs);
     for (const Run& run : runs) {
-      if (run.aggregate_name == "median") median_ms[run.run_name.function_name + "/" + run.run_name.args] = run.GetAdjustedRealTime();
+      if (run.aggregate_name == "median")
+        median_ms[run.run_name.function_name + "/" + run.run_name.args] = run.GetAdjustedRealTime();
     }
   }
   std::map<std::string, double> median_ms;
@@ -100,7 +108,8 @@ int story(Context& context, int argc, char** argv) {
   // Kept over the repetitions of a line, each of which is one step: the median is one over steps.
   std::map<std::string, std::unique_ptr<Training>> trainings;
   std::map<std::string, std::int64_t> widths;
-  const auto add = [&](const std::string& name, Communicator comm, bool takes_part, const Step& step) {
+  const auto add = [&](const std::string& name, Communicator comm, bool takes_part,
+                       const Step& step) {
     const auto lines = [&, name, comm, takes_part, step](benchmark::State& state) {
       auto& training = trainings[name];
       const std::int64_t width = state.range(0);
@@ -112,8 +121,13 @@ int story(Context& context, int argc, char** argv) {
       time_steps(state, context.world, training.get());
     };
     benchmark::RegisterBenchmark(name.c_str(), lines)
-        ->Arg(512)->Arg(1024)->Iterations(1)->Repetitions(100)
-        ->ReportAggregatesOnly()->UseManualTime()->Unit(benchmark::kMillisecond);
+        ->Arg(512)
+        ->Arg(1024)
+        ->Iterations(1)
+        ->Repetitions(100)
+        ->ReportAggregatesOnly()
+        ->UseManualTime()
+        ->Unit(benchmark::kMillisecond);
   };
   add("alone", alone, first, step_with(none));
   if (dp.size() > 1) {
@@ -127,13 +141,15 @@ int story(Context& context, int argc, char** argv) {
   Medians medians(first);
   benchmark::RunSpecifiedBenchmarks(&medians);
   for (const char* width : {"512", "1024"}) {
-    const auto ms = [&](const char* name) { return medians.median_ms[fmt::format("{}/{}", name, width)]; };
+    const auto ms = [&](const char* name) {
+      return medians.median_ms[fmt::format("{}/{}", name, width)];
+    };
     if (ms("alone") <= 0) continue;
     context.say("fivecuts ranks=1 width={} median_ms={:.3f}\n", width, ms("alone"));
     for (const char* name : {"none", "gather_broadcast", "per_tensor", "per_layer", "overlapped"}) {
       if (ms(name) <= 0) continue;
-      context.say("fivecuts ranks={} width={} step={} median_ms={:.3f} efficiency={:.2f}\n", dp.size(), width, name, ms(name),
-                  ms("alone") / ms(name));
+      context.say("fivecuts ranks={} width={} step={} median_ms={:.3f} efficiency={:.2f}\n",
+                  dp.size(), width, name, ms(name), ms("alone") / ms(name));
     }
   }
   return exit_ok;

@@ -1,5 +1,5 @@
-// Each claim of the notes whose home is this chapter: the formula at the run's own parameters against what a
-// ledger, a counter or a comparison says.
+// Each claim of the notes whose home is this chapter: the formula at the run's own parameters
+// against what a ledger, a counter or a comparison says.
 #include <cstring>
 #include <set>
 
@@ -36,11 +36,13 @@ double sum_over_ranks(const Communicator& comm, double mine) {
 
 /// Elements of `t` whose bits are not the same on all ranks.
 std::int64_t differing_elements(Tensor t, const Communicator& comm) {
-  const auto bits = comm.gather_text({reinterpret_cast<const char*>(t.data()), static_cast<std::size_t>(t.bytes())});
+  const auto bits = comm.gather_text(
+      {reinterpret_cast<const char*>(t.data()), static_cast<std::size_t>(t.bytes())});
   std::int64_t differ = 0;
   for (std::size_t at = 0; at < bits.front().size(); at += sizeof(float)) {
     bool same = true;
-    for (const std::string& other : bits) same = same && std::memcmp(&other[at], &bits[0][at], sizeof(float)) == 0;
+    for (const std::string& other : bits)
+      same = same && std::memcmp(&other[at], &bits[0][at], sizeof(float)) == 0;
     differ += same ? 0 : 1;
   }
   return differ;
@@ -50,7 +52,8 @@ std::int64_t differing_elements(Tensor t, const Communicator& comm) {
 void copies(const Scene& s) {
   const Replica replica = s.replica();
   const auto mine = static_cast<double>(s.context.memory.live(Category::parameter)) / 4;
-  s.rows.equal("C01.10", s.comm.size() * s.parameters(), sum_over_ranks(s.comm, mine), "elements stored",
+  s.rows.equal("C01.10", s.comm.size() * s.parameters(), sum_over_ranks(s.comm, mine),
+               "elements stored",
                fmt::format("{} ranks x {} parameters", s.comm.size(), s.parameters()));
 }
 
@@ -59,7 +62,8 @@ void model_state(const Scene& s) {
   std::string seen;
   double least = 1e300, most = 0;
   for (int n = 1; n <= s.comm.size(); ++n) {
-    Communicator group = s.comm.split("dp of " + std::to_string(n), [n](int r) { return r < n ? 0 : 1; });
+    Communicator group =
+        s.comm.split("dp of " + std::to_string(n), [n](int r) { return r < n ? 0 : 1; });
     double bytes = 0;
     if (s.comm.rank() < n) {
       Replica replica = s.replica();
@@ -72,10 +76,12 @@ void model_state(const Scene& s) {
     }
     seen += fmt::format("{}N={}: {:.0f} B", n == 1 ? "" : ", ", n, most);
   }
-  s.rows.equal("C02.1", 16 * s.parameters(), least == most ? most : -1, "B of model state on each rank", seen);
+  s.rows.equal("C02.1", 16 * s.parameters(), least == most ? most : -1,
+               "B of model state on each rank", seen);
 }
 
-// What synchronising adds to a rank's memory: nothing in place, a copy of the gradients with a separate bucket.
+// What synchronising adds to a rank's memory: nothing in place, a copy of the gradients with a
+// separate bucket.
 void bucket_memory(const Scene& s) {
   const auto extra = [&](Rung rung) {
     Replica replica = s.replica();
@@ -87,27 +93,31 @@ void bucket_memory(const Scene& s) {
     return static_cast<double>(s.context.memory.peak() - before);
   };
   const double in_place = extra(per_layer);
-  s.rows.equal("C02.2", 4 * s.parameters(), extra(copied_bucket) + 1e9 * in_place, "B more with a copied bucket",
+  s.rows.equal("C02.2", 4 * s.parameters(), extra(copied_bucket) + 1e9 * in_place,
+               "B more with a copied bucket",
                fmt::format("{} B more in place (fp32: a gradient is 4 bytes)", in_place));
 }
 
 // Leaving out any of the three phases changes the weights.
 void phases(const Scene& s) {
-  if (s.comm.size() == 1) return s.rows.not_here("C02.3", "with one rank there is nothing to average; use -n 2");
+  if (s.comm.size() == 1)
+    return s.rows.not_here("C02.3", "with one rank there is nothing to average; use -n 2");
   const auto weights_without = [&](int left_out) {
     Replica replica = s.replica();
     const Shard shard = s.shard(s.comm);
     for (int step = 0; step < 2; ++step) {
       zero_gradients(replica);
       if (left_out != 1) add_local_gradients(replica, shard);
-      if (left_out != 2) per_layer(replica, {shard.rows(), shard.global_rows}, s.comm, s.all_reduce);
+      if (left_out != 2)
+        per_layer(replica, {shard.rows(), shard.global_rows}, s.comm, s.all_reduce);
       if (left_out != 3) update(replica, shard.global_rows, adam_of(s.options));
     }
     return hash(replica);
   };
   const std::uint64_t whole = weights_without(0);
   int needed = 0;
-  for (const int phase : {1, 2, 3}) needed += s.comm.all_true(weights_without(phase) != whole) ? 1 : 0;
+  for (const int phase : {1, 2, 3})
+    needed += s.comm.all_true(weights_without(phase) != whole) ? 1 : 0;
   s.rows.equal("C02.3", 3, needed, "phases that the weights depend on", "each left out in turn");
 }
 
@@ -122,13 +132,16 @@ void same_gradient(const Scene& s) {
     for (const Tensor gradient : replica.gradients) differ += differing_elements(gradient, s.comm);
     return differ;
   };
-  const std::int64_t root = differing(gather_broadcast), reduced = differing(per_layer), own = differing(own_order);
+  const std::int64_t root = differing(gather_broadcast), reduced = differing(per_layer),
+                     own = differing(own_order);
   // Two numbers add up to the same in either order, so it takes three ranks to see a difference.
   const bool own_as_expected = s.comm.size() < 3 ? own == 0 : own > 0;
-  s.rows.holds("C02.4", root == 0 && reduced == 0 && own_as_expected,
-               fmt::format("of {} elements differ between ranks: {} through the root, {} by all-reduce, {} added in "
-                           "own order{}", s.parameters(), root, reduced, own,
-                           s.comm.size() < 3 ? " (it takes 3 ranks)" : ""));
+  s.rows.holds(
+      "C02.4", root == 0 && reduced == 0 && own_as_expected,
+      fmt::format(
+          "of {} elements differ between ranks: {} through the root, {} by all-reduce, {} added in "
+          "own order{}",
+          s.parameters(), root, reduced, own, s.comm.size() < 3 ? " (it takes 3 ranks)" : ""));
 }
 
 // One sample with gradient 1, three with gradient 5, on two ranks.
@@ -143,7 +156,8 @@ void mean_of_means(const Scene& s) {
   const auto total = copy_out(sums);
   const double right = s.comm.gather(total[1] / total[0]).front();
   const double means = s.comm.gather(total[2] / 2).front();
-  s.rows.equal("C02.5", 4.0, right, "by counts", fmt::format("the mean of the two means is {}", means));
+  s.rows.equal("C02.5", 4.0, right, "by counts",
+               fmt::format("the mean of the two means is {}", means));
 }
 
 void replicas_stay_equal(const Scene& s) {
@@ -154,12 +168,14 @@ void replicas_stay_equal(const Scene& s) {
     training_step(drifting, shard, s.comm, own_order, s.all_reduce, adam_of(s.options));
   }
   s.rows.equal("C02.6", static_cast<double>(s.trained.steps),
-               static_cast<double>(s.trained.steps_with_equal_replicas), "steps with equal replicas",
+               static_cast<double>(s.trained.steps_with_equal_replicas),
+               "steps with equal replicas",
                fmt::format("sums in own order: {} different replicas after {} steps",
                            distinct_replicas(drifting, s.comm), steps));
 }
 
-/// The notes' scalar: f = (w - x)^2 / 2 with x = 1, 2, 3 on the first three ranks, w = 0, learning rate 1/2.
+/// The notes' scalar: f = (w - x)^2 / 2 with x = 1, 2, 3 on the first three ranks, w = 0, learning
+/// rate 1/2.
 double scalar_step(const Scene& s, Communicator& group, double w, double x, bool synchronised) {
   const Buffer gradient(s.context.device, Category::workspace, 1, 1);
   copy_in(std::vector<float>{static_cast<float>(w - x)}, gradient);
@@ -175,8 +191,8 @@ void no_synchronisation(const Scene& s, Communicator& three) {
   for (const double w : three.gather(scalar_step(s, three, 0, s.comm.rank() + 1, false))) {
     scalars += fmt::format("{}{}", scalars.empty() ? "" : ", ", w);
   }
-  s.rows.equal("C02.7", s.comm.size(), distinct_replicas(replica, s.comm), "different replicas after one step",
-               "the notes' scalar: " + scalars);
+  s.rows.equal("C02.7", s.comm.size(), distinct_replicas(replica, s.comm),
+               "different replicas after one step", "the notes' scalar: " + scalars);
 }
 
 void one_update(const Scene& s, Communicator& three) {
@@ -205,7 +221,9 @@ void elements_reduced(const Scene& s) {
     entered = calls = 0;
   };
   Replica replica = s.replica();
-  for (const auto& [name, rung] : {NamedRung{"per tensor", per_tensor}, {"per layer", per_layer}, {"as one bucket", copied_bucket}}) {
+  for (const auto& [name, rung] : {NamedRung{"per tensor", per_tensor},
+                                   {"per layer", per_layer},
+                                   {"as one bucket", copied_bucket}}) {
     training_step(replica, s.shard(s.comm), s.comm, rung, counted, adam_of(s.options));
     account(name);
   }
@@ -232,13 +250,15 @@ void mini_batches(const Scene& s) {
     }
     disjoint += fresh ? 1 : 0;
   }
-  s.rows.equal("C02.12", s.comm.size(), disjoint, "mini-batches a step", fmt::format("{} rows, none twice", seen.size()));
+  s.rows.equal("C02.12", s.comm.size(), disjoint, "mini-batches a step",
+               fmt::format("{} rows, none twice", seen.size()));
 }
 
 }  // namespace
 
-void measure_claims(Context& context, Communicator& comm, const Digits& digits, const TrainingOptions& options,
-                    const AllReduce& all_reduce, const TrainingResult& trained, ClaimRows& rows) {
+void measure_claims(Context& context, Communicator& comm, const Digits& digits,
+                    const TrainingOptions& options, const AllReduce& all_reduce,
+                    const TrainingResult& trained, ClaimRows& rows) {
   const Scene scene{context, comm, digits, options, all_reduce, trained, rows};
   Communicator three = comm.split("three", [](int r) { return r / 3; });
   copies(scene);

@@ -2,11 +2,13 @@
 
 namespace fivecuts::data_parallel {
 
-// --- the ladder -------------------------------------------------------------------------------------------
+// --- the ladder ---
 
-// No communication. Every rank follows its own rows to its own weights: after one step there are N models,
-// and none of them has seen the whole batch.
-std::int64_t none(Replica&, Counts samples, Communicator&, const AllReduce&) { return samples.local; }
+// No communication. Every rank follows its own rows to its own weights: after one step there are N
+// models, and none of them has seen the whole batch.
+std::int64_t none(Replica&, Counts samples, Communicator&, const AllReduce&) {
+  return samples.local;
+}
 
 // Everyone to rank 0 and back: right, and the root pays for all. Elements on the wire, each way:
 //
@@ -15,8 +17,10 @@ std::int64_t none(Replica&, Counts samples, Communicator&, const AllReduce&) { r
 //      4              3 Psi              1 Psi              6 Psi
 //      N          (N-1) Psi              1 Psi         2(N-1) Psi
 //
-// Rank 0 adds in the order of the ranks and all receive its sum, so the bits are the same everywhere.
-std::int64_t gather_broadcast(Replica& replica, Counts samples, Communicator& comm, const AllReduce&) {
+// Rank 0 adds in the order of the ranks and all receive its sum, so the bits are the same
+// everywhere.
+std::int64_t gather_broadcast(Replica& replica, Counts samples, Communicator& comm,
+                              const AllReduce&) {
   for (const Tensor gradient : replica.gradients) {
     if (comm.rank() == 0) {
       const Buffer incoming(*gradient.device(), Category::workspace, 1, gradient.count());
@@ -33,9 +37,10 @@ std::int64_t gather_broadcast(Replica& replica, Counts samples, Communicator& co
   return samples.global;
 }
 
-// An all-reduce for each weight and each bias. The load is even, but a bias of 64 numbers pays the latency
-// of a whole collective.
-std::int64_t per_tensor(Replica& replica, Counts samples, Communicator& comm, const AllReduce& all_reduce) {
+// An all-reduce for each weight and each bias. The load is even, but a bias of 64 numbers pays the
+// latency of a whole collective.
+std::int64_t per_tensor(Replica& replica, Counts samples, Communicator& comm,
+                        const AllReduce& all_reduce) {
   for (std::size_t k = 0; k < replica.shape.size(); ++k) {
     all_reduce(comm, weight_of(replica.shape[k], replica.gradients[k]));
     if (replica.shape[k].bias) all_reduce(comm, bias_of(replica.shape[k], replica.gradients[k]));
@@ -43,21 +48,23 @@ std::int64_t per_tensor(Replica& replica, Counts samples, Communicator& comm, co
   return samples.global;
 }
 
-// An all-reduce for each layer: weight and bias lie side by side in the layer's bucket, so one message
-// carries both and nothing is copied to bring them together. The bytes are the same; the messages are half.
-std::int64_t per_layer(Replica& replica, Counts samples, Communicator& comm, const AllReduce& all_reduce) {
+// An all-reduce for each layer: weight and bias lie side by side in the layer's bucket, so one
+// message carries both and nothing is copied to bring them together. The bytes are the same; the
+// messages are half.
+std::int64_t per_layer(Replica& replica, Counts samples, Communicator& comm,
+                       const AllReduce& all_reduce) {
   for (const Tensor gradient : replica.gradients) all_reduce(comm, gradient);
   return samples.global;
 }
 
-// --- the iteration ----------------------------------------------------------------------------------------
+// --- the iteration ---
 
 double training_step(Replica& replica, const Shard& shard, Communicator& comm, Rung rung,
                      const AllReduce& all_reduce, const AdamOptions& options) {
   zero_gradients(replica);
-  const double loss = add_local_gradients(replica, shard);                                   // 1
-  const auto samples = rung(replica, {shard.rows(), shard.global_rows}, comm, all_reduce);   // 2
-  update(replica, samples, options);                                                         // 3
+  const double loss = add_local_gradients(replica, shard);                                  // 1
+  const auto samples = rung(replica, {shard.rows(), shard.global_rows}, comm, all_reduce);  // 2
+  update(replica, samples, options);                                                        // 3
   return loss;
 }
 
@@ -91,8 +98,8 @@ double add_local_gradients(Replica& replica, const Shard& shard,
   return sum(losses);
 }
 
-// The sum becomes a mean here, once, whatever the cut was: dividing on each rank by its own count would
-// give a mean of means, which is another number as soon as the counts differ.
+// The sum becomes a mean here, once, whatever the cut was: dividing on each rank by its own count
+// would give a mean of means, which is another number as soon as the counts differ.
 void update(Replica& replica, std::int64_t samples, const AdamOptions& options) {
   if (samples == 0) return;  // `none` on a rank without rows: nothing was learnt
   for (std::size_t k = 0; k < replica.shape.size(); ++k) {
@@ -100,7 +107,7 @@ void update(Replica& replica, std::int64_t samples, const AdamOptions& options) 
   }
 }
 
-// --- the replica ------------------------------------------------------------------------------------------
+// --- the replica ---
 
 Replica::Replica(Device& device, const ModelShape& model, std::uint64_t seed) : shape(model) {
   for (std::size_t k = 0; k < shape.size(); ++k) {

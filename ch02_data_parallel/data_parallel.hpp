@@ -1,16 +1,17 @@
 #pragma once
-// Data parallelism: every rank holds the whole model and a part of the batch (figure 2 of the notes).
+// Data parallelism: every rank holds the whole model and a part of the batch (the notes' figure 2).
 //
 //      rank 0            rank 1            rank 2
-//    rows 0..33        rows 34..66       rows 67..99          the global batch, cut by rows
+//    rows 0..33        rows 34..66       rows 67..99        the global batch, cut by rows
 //        |                 |                 |
-//   1  gradient          gradient          gradient           of its own rows, summed over them
+//   1  gradient          gradient          gradient         of its own rows, summed over them
 //        \_________________|_________________/
-//   2                 sum over the ranks                      the only communication: Psi elements enter
-//        /                 |                 \                it, whatever the number of ranks
-//   3  update            update            update             divided by 100, once; the same everywhere
+//   2                 sum over the ranks                    the only communication: Psi elements
+//        /                 |                 \              enter it, for any number of ranks
+//   3  update            update            update           divided by 100, once; alike everywhere
 //
-// Invariant: replicas that start bitwise equal stay so, since each adds the same update to the same weights.
+// Invariant: replicas that start bitwise equal stay so, since each adds the same update to the same
+// weights.
 // Cost per rank: the whole model state, 16 bytes a parameter, for any number of ranks; a ring moves
 // 2 (N-1)/N Psi elements a step.
 #include <cstdint>
@@ -46,13 +47,15 @@ struct Counts {
   std::int64_t local = 0, global = 0;
 };
 
-/// 1. Adds the gradient of the sum of this rank's losses to replica.gradients, and returns that sum.
-/// `ready(layer)`, if given, is called as soon as the gradient of that layer is whole: last layer first.
+/// 1. Adds the gradient of the sum of this rank's losses to replica.gradients, and returns that
+/// sum. `ready(layer)`, if given, is called as soon as the gradient of that layer is whole: last
+/// layer first.
 double add_local_gradients(Replica& replica, const Shard& shard,
                            const std::function<void(std::size_t layer)>& ready = nullptr);
 
 /// 2. The rungs of the ladder, one signature. Each makes replica.gradients a sum over the ranks and
-/// returns how many samples that sum stands for. `all_reduce` does the summing, where the rung does not.
+/// returns how many samples that sum stands for. `all_reduce` does the summing, where the rung does
+/// not.
 using Rung = std::int64_t (*)(Replica& replica, Counts samples, Communicator& comm,
                               const AllReduce& all_reduce);
 std::int64_t none(Replica&, Counts, Communicator&, const AllReduce&);

@@ -9,14 +9,18 @@ namespace {
 
 constexpr std::int64_t climb_steps = 3;
 
-/// The gradient sum in `replica`, divided by `samples`, against golden's mean over the global batch.
-Verdict compare_gradient(const Replica& replica, std::int64_t samples, const std::vector<golden::Layer>& want,
-                         std::size_t global_rows, const char* name, const Communicator& comm) {
+/// The gradient sum in `replica`, divided by `samples`, against golden's mean over the global
+/// batch.
+Verdict compare_gradient(const Replica& replica, std::int64_t samples,
+                         const std::vector<golden::Layer>& want, std::size_t global_rows,
+                         const char* name, const Communicator& comm) {
   std::vector<float> got;
   std::vector<double> mean;
   for (std::size_t k = 0; k < replica.shape.size(); ++k) {
-    for (const float g : copy_out(replica.gradients[k])) got.push_back(g / static_cast<float>(samples));
-    for (const double g : golden::flat(want[k])) mean.push_back(g / static_cast<double>(global_rows));
+    for (const float g : copy_out(replica.gradients[k]))
+      got.push_back(g / static_cast<float>(samples));
+    for (const double g : golden::flat(want[k]))
+      mean.push_back(g / static_cast<double>(global_rows));
   }
   return compare(comm, name, got, mean, one_pass);
 }
@@ -36,8 +40,10 @@ std::vector<RungRow> climb(Context& context, Communicator& comm, const Digits& d
                            const TrainingOptions& o, const AllReduce& all_reduce) {
   const auto seed = static_cast<std::uint64_t>(o.seed);
   const auto rows = batches_of(digits.train.count(), o.batch, seed, 0).front();
-  const auto golden_gradient = golden::Model(model_of(o), seed).gradient(
-      golden::matrix(rows_of(digits.train, rows), Samples::pixels), labels_of(digits.train, rows));
+  const auto golden_gradient =
+      golden::Model(model_of(o), seed)
+          .gradient(golden::matrix(rows_of(digits.train, rows), Samples::pixels),
+                    labels_of(digits.train, rows));
   std::vector<RungRow> table;
   for (const auto& [name, rung] : all_rungs()) {
     Replica replica(context.device, model_of(o), seed);
@@ -50,19 +56,22 @@ std::vector<RungRow> climb(Context& context, Communicator& comm, const Digits& d
     const Traffic measured = context.traffic.measured(comm.name());
     const Traffic modelled = context.traffic.modelled(comm.name());
     Verdict gradient;
-    for (std::int64_t k = 0; k < climb_steps; ++k) {  // training_step, opened to look at the gradient
+    for (std::int64_t k = 0; k < climb_steps;
+         ++k) {  // training_step, opened to look at the gradient
       zero_gradients(replica);
       add_local_gradients(replica, shards.front());
-      const auto samples = rung(replica, {shards.front().rows(), shards.front().global_rows}, comm, counted);
-      if (k == 0) gradient = compare_gradient(replica, samples, golden_gradient, rows.size(), name, comm);
+      const auto samples =
+          rung(replica, {shards.front().rows(), shards.front().global_rows}, comm, counted);
+      if (k == 0)
+        gradient = compare_gradient(replica, samples, golden_gradient, rows.size(), name, comm);
       update(replica, samples, adam_of(o));
     }
     const Traffic wire = context.traffic.measured(comm.name()) - measured;
     const Traffic ring = context.traffic.modelled(comm.name()) - modelled;
     const bool library = comm.size() > 1 && ring.messages > 0;
     const auto per_step = [](const Traffic& t) {
-      return Traffic{t.sent / climb_steps, t.received / climb_steps, t.sent_inter_node / climb_steps,
-                     t.messages / climb_steps};
+      return Traffic{t.sent / climb_steps, t.received / climb_steps,
+                     t.sent_inter_node / climb_steps, t.messages / climb_steps};
     };
     table.push_back({name, distinct_replicas(replica, comm), calls / climb_steps, gradient,
                      comm.gather(per_step(library ? ring : wire)), library});

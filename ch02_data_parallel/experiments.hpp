@@ -31,8 +31,10 @@ struct Reunion {
 };
 Reunion bring_together(Context& context, Communicator& comm, const TrainingOptions& options);
 
-/// Collective. All claims whose home is this chapter and that need no clock. `trained`: the run's training.
-void measure_claims(Context& context, Communicator& comm, const Digits& digits, const TrainingOptions& options,
-                    const AllReduce& all_reduce, const TrainingResult& trained, ClaimRows& rows);
+/// Collective. All claims whose home is this chapter and that need no clock. `trained`: the run's
+/// training.
+void measure_claims(Context& context, Communicator& comm, const Digits& digits,
+                    const TrainingOptions& options, const AllReduce& all_reduce,
+                    const TrainingResult& trained, ClaimRows& rows);
 
 }  // namespace fivecuts::data_parallel

@@ -7,7 +7,8 @@ namespace fivecuts::data_parallel {
 
 inline void declare(CLI::App& app, TrainingOptions& o) {
   add_count(app, "--batch", o.batch, 1, 1438, "rows of the global batch, over all ranks");
-  add_count(app, "--micro-batches", o.micro_batches, 1, 1438, "parts in which each rank computes its rows");
+  add_count(app, "--micro-batches", o.micro_batches, 1, 1438,
+            "parts in which each rank computes its rows");
   add_count(app, "--epochs", o.epochs, 1, 1000, "passes over the digits");
   // Deeper models and larger steps amplify rounding until no comparison with golden means anything.
   add_count(app, "--layers", o.layers, 1, 16, "layers of the model");
@@ -26,19 +27,23 @@ inline void declare(CLI::App& app, TrainingOptions& o) {
           ->check(CLI::IsMember(names))
           ->type_name("NAME")
           ->default_str("per_layer");
-  app.add_flag("--overlap", o.overlap, "reduce each layer while the backward pass goes on")->excludes(rung);
+  app.add_flag("--overlap", o.overlap, "reduce each layer while the backward pass goes on")
+      ->excludes(rung);
 }
 
 /// Throws UsageError, before any communication.
 inline void refuse_impossible(const TrainingOptions& o, int ranks) {
   if (o.batch < ranks) {
-    throw UsageError(fmt::format("--batch {} leaves some of {} ranks without a row; give at least {}, as in "
-                                 "--batch 100, or start fewer ranks",
-                                 o.batch, ranks, ranks));
+    throw UsageError(
+        fmt::format("--batch {} leaves some of {} ranks without a row; give at least {}, as in "
+                    "--batch 100, or start fewer ranks",
+                    o.batch, ranks, ranks));
   }
   if (o.overlap && o.micro_batches > 1) {
-    throw UsageError(fmt::format("--overlap reduces in every backward pass, so it goes with one micro-batch, not {}; "
-                                 "give --overlap alone", o.micro_batches));
+    throw UsageError(fmt::format(
+        "--overlap reduces in every backward pass, so it goes with one micro-batch, not {}; "
+        "give --overlap alone",
+        o.micro_batches));
   }
 }
 

@@ -17,7 +17,9 @@ const Digits& digits() {
   return loaded;
 }
 
-Communicator dp() { return test_context().world.split("dp", [](int) { return 0; }); }
+Communicator dp() {
+  return test_context().world.split("dp", [](int) { return 0; });
+}
 
 std::vector<std::int64_t> first_rows(std::int64_t count) {
   auto rows = shuffled(digits().train.count(), 5, 0);
@@ -58,7 +60,8 @@ const std::vector<NamedRung> summing_rungs = {{"gather_broadcast", gather_broadc
 TEST(Rungs, SumToTheGradientOfTheWholeBatch) {
   Context& context = test_context();
   Communicator comm = dp();
-  for (const ModelShape& shape : {mlp_shape(64, 16, 10, 3), mlp_shape(64, 16, 10, 3, false, true), mlp_shape(64, 1, 10, 1)}) {
+  for (const ModelShape& shape :
+       {mlp_shape(64, 16, 10, 3), mlp_shape(64, 16, 10, 3, false, true), mlp_shape(64, 1, 10, 1)}) {
     for (const std::int64_t count : {1, 2, 7, 34}) {
       const auto rows = first_rows(count);
       const auto want = golden_gradient(shape, 3, rows);
@@ -66,7 +69,8 @@ TEST(Rungs, SumToTheGradientOfTheWholeBatch) {
         Replica replica(context.device, shape, 3);
         const auto shards = load_shards(context.device, digits().train, rows, comm, 1);
         add_local_gradients(replica, shards[0]);
-        const std::int64_t samples = rung(replica, {shards[0].rows(), count}, comm, library_all_reduce);
+        const std::int64_t samples =
+            rung(replica, {shards[0].rows(), count}, comm, library_all_reduce);
         const Verdict verdict = compare(comm, name, gradients_of(replica), want, one_pass);
         EXPECT_TRUE(verdict.ok) << verdict.text << " with " << count << " rows";
         EXPECT_EQ(samples, count);
@@ -88,7 +92,8 @@ TEST(Rungs, MeanOfMeansIsNotTheGradient) {
   per_layer(replica, {1, 1}, comm, library_all_reduce);
   auto want = golden_gradient(shape, 3, rows);
   for (double& value : want) value *= comm.size() / static_cast<double>(rows.size());
-  EXPECT_EQ(compare(comm, "mean of means", gradients_of(replica), want, one_pass).ok, comm.size() == 1);
+  EXPECT_EQ(compare(comm, "mean of means", gradients_of(replica), want, one_pass).ok,
+            comm.size() == 1);
 }
 
 TEST(Rungs, NoneLeavesAsManyReplicasAsRanks) {
@@ -105,7 +110,8 @@ TEST(Rungs, OwnOrderDriftsFromThreeRanksOn) {
   Communicator comm = dp();
   Replica replica(context.device, mlp_shape(64, 32, 10, 2), 3);
   const auto shards = load_shards(context.device, digits().train, first_rows(60), comm, 1);
-  for (int k = 0; k < 5; ++k) training_step(replica, shards[0], comm, own_order, library_all_reduce, {});
+  for (int k = 0; k < 5; ++k)
+    training_step(replica, shards[0], comm, own_order, library_all_reduce, {});
   if (comm.size() < 3) {
     EXPECT_EQ(distinct_replicas(replica, comm), 1);
   } else {
@@ -205,7 +211,8 @@ TEST(Memory, ModelStateIsSixteenBytesAParameterAndStepsAllocateNothing) {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     EXPECT_EQ(context.device.allocator().system_allocations(), asked);
 #else
-    EXPECT_GE(context.device.allocator().system_allocations(), asked);  // there every block is the system's
+    EXPECT_GE(context.device.allocator().system_allocations(),
+              asked);  // there every block is the system's
 #endif
     EXPECT_EQ(context.memory.live(), at_rest);
   }
@@ -232,7 +239,8 @@ TEST(Memory, RealMemoryFollowsTheLedger) {
               Buffer(context.device, Category::activation, 1, 1, DType::i64), 1};
   fill_uniform(shard.x, 4, 0, 1.0f);
   zero(shard.labels);
-  for (int k = 0; k < 2; ++k) training_step(replica, shard, comm, per_layer, library_all_reduce, {});
+  for (int k = 0; k < 2; ++k)
+    training_step(replica, shard, comm, per_layer, library_all_reduce, {});
   const double ledger = static_cast<double>(context.memory.peak());
   const double real = static_cast<double>(resident_bytes() - before);
   EXPECT_EQ(context.memory.model_state(), 16 * parameter_count(shape));
@@ -283,10 +291,14 @@ TEST(Training, FollowsGoldenWithEveryWayToReduce) {
   expect_golden_curve(options, 0.8);
 }
 
-// 1,438 rows in batches of 1,437: the second one has a row for the first rank and none for the others.
-TEST(Training, RanksWithoutRowsTakePart) { expect_golden_curve({.batch = 1437, .epochs = 2}, 0.05); }
+// 1,438 rows in batches of 1,437: the second one has a row for the first rank and none for the
+// others.
+TEST(Training, RanksWithoutRowsTakePart) {
+  expect_golden_curve({.batch = 1437, .epochs = 2}, 0.05);
+}
 
-// The claims at home here that need no clock. Those of the time on a virtual cluster join them with it.
+// The claims at home here that need no clock. Those of the time on a virtual cluster join them with
+// it.
 TEST(Claims, AllOfThisChapterAreShown) {
   Context& context = test_context();
   Communicator comm = dp();
@@ -297,8 +309,10 @@ TEST(Claims, AllOfThisChapterAreShown) {
   measure_claims(context, comm, digits(), options, library_all_reduce, trained, rows);
   EXPECT_TRUE(rows.all_hold()) << rows.text("en");
   for (const Claim& claim : all) {
-    const bool needs_clock = claim.id == "C02.13", needs_two_ranks = claim.id == "C02.3" || claim.id == "C02.5";
-    const bool here = claim.shown_in == "ch02" && !needs_clock && !(needs_two_ranks && comm.size() == 1);
+    const bool needs_clock = claim.id == "C02.13",
+               needs_two_ranks = claim.id == "C02.3" || claim.id == "C02.5";
+    const bool here =
+        claim.shown_in == "ch02" && !needs_clock && !(needs_two_ranks && comm.size() == 1);
     EXPECT_EQ(rows.shows(claim.id), here) << claim.id;
   }
 }

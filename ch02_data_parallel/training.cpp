@@ -15,19 +15,22 @@ std::vector<std::int64_t> all_rows(const Samples& data) {
   return rows;
 }
 
-std::span<const std::int64_t> part(std::span<const std::int64_t> rows, std::int64_t parts, int index) {
+std::span<const std::int64_t> part(std::span<const std::int64_t> rows, std::int64_t parts,
+                                   int index) {
   const Part p = part_of(static_cast<std::int64_t>(rows.size()), static_cast<int>(parts), index);
   return rows.subspan(static_cast<std::size_t>(p.first), static_cast<std::size_t>(p.count));
 }
 
-double step(Replica& replica, std::span<const Shard> shards, Communicator& comm, const TrainingOptions& o,
-            const AllReduce& all_reduce) {
+double step(Replica& replica, std::span<const Shard> shards, Communicator& comm,
+            const TrainingOptions& o, const AllReduce& all_reduce) {
   if (o.overlap) return overlapped_step(replica, shards.front(), comm, all_reduce, adam_of(o));
-  if (shards.size() > 1) return accumulated_step(replica, shards, comm, o.rung, all_reduce, adam_of(o));
+  if (shards.size() > 1)
+    return accumulated_step(replica, shards, comm, o.rung, all_reduce, adam_of(o));
   return training_step(replica, shards.front(), comm, o.rung, all_reduce, adam_of(o));
 }
 
-Verdict compare_weights(const Replica& replica, const golden::Model& model, const Communicator& comm) {
+Verdict compare_weights(const Replica& replica, const golden::Model& model,
+                        const Communicator& comm) {
   std::vector<float> got;
   std::vector<double> want;
   for (std::size_t k = 0; k < replica.shape.size(); ++k) {
@@ -89,23 +92,25 @@ Shard load_shard(Device& device, const Samples& data, std::span<const std::int64
   return shard;
 }
 
-std::vector<Shard> load_shards(Device& device, const Samples& data, std::span<const std::int64_t> rows,
-                               const Communicator& comm, std::int64_t micro_batches) {
+std::vector<Shard> load_shards(Device& device, const Samples& data,
+                               std::span<const std::int64_t> rows, const Communicator& comm,
+                               std::int64_t micro_batches) {
   std::vector<Shard> shards;
   const auto mine = part(rows, comm.size(), comm.rank());
   for (int m = 0; m < micro_batches; ++m) {
     // How many rows the micro-batches of number m have over all ranks.
     std::int64_t global = 0;
     for (int r = 0; r < comm.size(); ++r) {
-      global += static_cast<std::int64_t>(part(part(rows, comm.size(), r), micro_batches, m).size());
+      global +=
+          static_cast<std::int64_t>(part(part(rows, comm.size(), r), micro_batches, m).size());
     }
     shards.push_back(load_shard(device, data, part(mine, micro_batches, m), global));
   }
   return shards;
 }
 
-std::vector<std::vector<std::int64_t>> batches_of(std::int64_t count, std::int64_t batch, std::uint64_t seed,
-                                                  std::int64_t epoch) {
+std::vector<std::vector<std::int64_t>> batches_of(std::int64_t count, std::int64_t batch,
+                                                  std::uint64_t seed, std::int64_t epoch) {
   const auto order = shuffled(count, seed, static_cast<std::uint32_t>(epoch));
   std::vector<std::vector<std::int64_t>> batches;
   for (std::int64_t first = 0; first < count; first += batch) {
@@ -124,7 +129,8 @@ double accuracy(const Replica& replica, const Samples& data) {
     forward(replica.shape[k], replica.parameters[k], x, saved[k]);
     x = saved[k].output();
   }
-  return static_cast<double>(count_equal_argmax(x, shard.labels)) / static_cast<double>(data.count());
+  return static_cast<double>(count_equal_argmax(x, shard.labels)) /
+         static_cast<double>(data.count());
 }
 
 int distinct_replicas(const Replica& replica, const Communicator& comm) {
@@ -132,8 +138,8 @@ int distinct_replicas(const Replica& replica, const Communicator& comm) {
   return static_cast<int>(std::set(hashes.begin(), hashes.end()).size());
 }
 
-TrainingResult train(Context& context, Communicator& comm, const Digits& digits, const TrainingOptions& o,
-                     const AllReduce& all_reduce,
+TrainingResult train(Context& context, Communicator& comm, const Digits& digits,
+                     const TrainingOptions& o, const AllReduce& all_reduce,
                      const std::function<void(std::size_t epoch, const Epoch&)>& report) {
   TrainingResult result;
   const auto seed = static_cast<std::uint64_t>(o.seed);

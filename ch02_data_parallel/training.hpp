@@ -10,13 +10,13 @@
 namespace fivecuts::data_parallel {
 
 struct TrainingOptions {
-  std::int64_t batch = 100;         ///< rows of the global batch, over all ranks and micro-batches
-  std::int64_t micro_batches = 1;   ///< parts in which a rank computes its rows
+  std::int64_t batch = 100;        ///< rows of the global batch, over all ranks and micro-batches
+  std::int64_t micro_batches = 1;  ///< parts in which a rank computes its rows
   std::int64_t epochs = 15;
   std::int64_t layers = 3, width = 64;
   std::int64_t seed = 1;
   double learning_rate = 3e-3;
-  bool overlap = false;             ///< overlapped_step instead of training_step
+  bool overlap = false;  ///< overlapped_step instead of training_step
   Rung rung = per_layer;
 };
 
@@ -32,35 +32,38 @@ Shard load_shard(Device& device, const Samples& data, std::span<const std::int64
                  std::int64_t global_rows);
 
 /// This rank's contiguous part of the global batch `rows`, in `micro_batches` contiguous parts.
-std::vector<Shard> load_shards(Device& device, const Samples& data, std::span<const std::int64_t> rows,
-                               const Communicator& comm, std::int64_t micro_batches);
+std::vector<Shard> load_shards(Device& device, const Samples& data,
+                               std::span<const std::int64_t> rows, const Communicator& comm,
+                               std::int64_t micro_batches);
 
-/// Global batches of one epoch, each a list of rows of `count` samples; the last one may be shorter.
-std::vector<std::vector<std::int64_t>> batches_of(std::int64_t count, std::int64_t batch, std::uint64_t seed,
-                                                  std::int64_t epoch);
+/// Global batches of one epoch, each a list of rows of `count` samples; the last one may be
+/// shorter.
+std::vector<std::vector<std::int64_t>> batches_of(std::int64_t count, std::int64_t batch,
+                                                  std::uint64_t seed, std::int64_t epoch);
 
 /// Share of `data` that the replica gets right.
 double accuracy(const Replica& replica, const Samples& data);
 
 struct Epoch {
-  double loss = 0, golden_loss = 0;  ///< mean over the epoch's samples, before each update
+  double loss = 0, golden_loss = 0;          ///< mean over the epoch's samples, before each update
   double accuracy = 0, golden_accuracy = 0;  ///< on the held-out samples
 };
-/// Rounding grows along a training run, and in deep models with small batches fast. So many steps every run
-/// must follow golden; to the end it must with the options as they stand above, which the tests check.
+/// Rounding grows along a training run, and in deep models with small batches fast. So many steps
+/// every run must follow golden; to the end it must with the options as they stand above, which the
+/// tests check.
 inline constexpr std::int64_t early_steps = 50;
 
 struct TrainingResult {
   std::vector<Epoch> epochs;
   std::int64_t steps = 0, steps_with_equal_replicas = 0;
-  Verdict early;          ///< the weights against golden after `early_steps`, or all if there are fewer
+  Verdict early;  ///< the weights against golden after `early_steps`, or all if there are fewer
   Verdict loss, weights;  ///< the epochs' losses and the weights against golden, at the end
 };
 
-/// Collective. Trains a replica on digits.train and the golden model beside it; after each step the hashes of
-/// all replicas are compared. `report`, if given, is called after each epoch.
-TrainingResult train(Context& context, Communicator& comm, const Digits& digits, const TrainingOptions& options,
-                     const AllReduce& all_reduce,
+/// Collective. Trains a replica on digits.train and the golden model beside it; after each step the
+/// hashes of all replicas are compared. `report`, if given, is called after each epoch.
+TrainingResult train(Context& context, Communicator& comm, const Digits& digits,
+                     const TrainingOptions& options, const AllReduce& all_reduce,
                      const std::function<void(std::size_t epoch, const Epoch&)>& report = nullptr);
 
 /// Collective: how many different replicas the ranks hold.

@@ -2,8 +2,8 @@
 
 namespace fivecuts::data_parallel {
 
-double accumulated_step(Replica& replica, std::span<const Shard> micro_batches, Communicator& comm, Rung rung,
-                        const AllReduce& all_reduce, const AdamOptions& options) {
+double accumulated_step(Replica& replica, std::span<const Shard> micro_batches, Communicator& comm,
+                        Rung rung, const AllReduce& all_reduce, const AdamOptions& options) {
   zero_gradients(replica);
   double loss = 0;
   Counts samples;

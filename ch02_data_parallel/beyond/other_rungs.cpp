@@ -25,7 +25,8 @@ std::int64_t own_order(Replica& replica, Counts samples, Communicator& comm, con
     const Buffer mine(device, Category::workspace, 1, gradient.count());
     const Buffer theirs(device, Category::workspace, 1, gradient.count());
     copy(gradient, mine);
-    for (int step = 1; step < n; ++step) {  // r + (r+1) + (r+2) + ...: the order starts at another rank each
+    // r + (r+1) + (r+2) + ...: on each rank the order starts elsewhere.
+    for (int step = 1; step < n; ++step) {
       comm.exchange(to((r - step + n) % n, mine), from((r + step) % n, theirs));
       add(gradient, theirs);
     }

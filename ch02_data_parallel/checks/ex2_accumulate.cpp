@@ -32,7 +32,8 @@ void check_case(ExerciseCheck& check, int micro_batches) {
   const auto all = static_cast<double>(samples);
   const ExerciseCheck::Mistake mistakes[] = {
       {sum, "that is the sum: it has not been divided by the number of samples"},
-      {by(sum, all * micro_batches), "it was divided twice: by the samples and by the micro-batches"},
+      {by(sum, all * micro_batches),
+       "it was divided twice: by the samples and by the micro-batches"},
       {by(sum, all * comm.size()), "it was divided twice: by the samples and by the ranks"},
       {by(sum, all * all), "it was divided twice by the number of samples"},
       {by(last, all), "only the last micro-batch is in it: the others were overwritten"}};
@@ -51,11 +52,13 @@ void check_case(ExerciseCheck& check, int micro_batches) {
       [&](int m, Tensor to) {
         ++computed;
         for (std::int64_t i = 0; i < count; ++i) {
-          to.as<float>()[static_cast<std::size_t>(i)] += static_cast<float>(part_of_sum(comm.rank(), m, i));
+          to.as<float>()[static_cast<std::size_t>(i)] +=
+              static_cast<float>(part_of_sum(comm.rank(), m, i));
         }
       },
       samples, gradient);
-  check.equal(fmt::format("{} micro-batches", micro_batches), copy_out(gradient), by(sum, all), mistakes);
+  check.equal(fmt::format("{} micro-batches", micro_batches), copy_out(gradient), by(sum, all),
+              mistakes);
   check.at_most("computed micro-batches", computed, micro_batches);
   check.at_most("calls of the all-reduce", calls, 1);
   check.at_most("all-reduced elements", entered, count);
@@ -66,7 +69,7 @@ void check_case(ExerciseCheck& check, int micro_batches) {
 int main(int argc, char** argv) {
   return run_exercise(argc, argv, "ch02_ex2", "the mean over all micro-batches, with one reduction",
                       [](ExerciseCheck& check) {
-    check_case(check, 3);
-    check_case(check, 1);
-  });
+                        check_case(check, 3);
+                        check_case(check, 1);
+                      });
 }

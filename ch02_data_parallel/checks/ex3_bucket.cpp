@@ -19,7 +19,8 @@ void check_case(ExerciseCheck& check, const std::vector<std::int64_t>& counts) {
     buffers.emplace_back(device, Category::gradient, 1, counts[k]);
     gradients.push_back(buffers.back());
     for (std::int64_t i = 0; i < counts[k]; ++i) {
-      gradients[k].as<float>()[static_cast<std::size_t>(i)] = static_cast<float>(value(comm.rank(), k, i));
+      gradients[k].as<float>()[static_cast<std::size_t>(i)] =
+          static_cast<float>(value(comm.rank(), k, i));
     }
     total += counts[k];
   }
@@ -27,10 +28,13 @@ void check_case(ExerciseCheck& check, const std::vector<std::int64_t>& counts) {
   check.context().memory.reset_peak();
   const std::int64_t before = check.context().memory.live();
   std::int64_t calls = 0;
-  exercise::reduce_in_bucket(comm, [&](Communicator& c, Tensor t) {
-    ++calls;
-    library_all_reduce(c, t);
-  }, gradients, bucket);
+  exercise::reduce_in_bucket(
+      comm,
+      [&](Communicator& c, Tensor t) {
+        ++calls;
+        library_all_reduce(c, t);
+      },
+      gradients, bucket);
   for (std::size_t k = 0; k < counts.size(); ++k) {
     std::vector<double> want, own;
     for (std::int64_t i = 0; i < counts[k]; ++i) {
@@ -39,8 +43,10 @@ void check_case(ExerciseCheck& check, const std::vector<std::int64_t>& counts) {
       want.push_back(sum);
       own.push_back(value(comm.rank(), k, i));
     }
-    const ExerciseCheck::Mistake mistakes[] = {{own, "that is the rank's own gradient: the sum stayed in the bucket"}};
-    check.equal(fmt::format("gradient {} of {}", k, counts.size()), copy_out(gradients[k]), want, mistakes);
+    const ExerciseCheck::Mistake mistakes[] = {
+        {own, "that is the rank's own gradient: the sum stayed in the bucket"}};
+    check.equal(fmt::format("gradient {} of {}", k, counts.size()), copy_out(gradients[k]), want,
+                mistakes);
   }
   check.at_most("calls of the all-reduce", calls, 1);
   check.at_most("allocated bytes", check.context().memory.peak() - before, 0);
@@ -49,9 +55,10 @@ void check_case(ExerciseCheck& check, const std::vector<std::int64_t>& counts) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return run_exercise(argc, argv, "ch02_ex3", "every gradient summed, in one message and without a new buffer",
+  return run_exercise(argc, argv, "ch02_ex3",
+                      "every gradient summed, in one message and without a new buffer",
                       [](ExerciseCheck& check) {
-    check_case(check, {4096, 64, 1, 0, 650});
-    check_case(check, {7});
-  });
+                        check_case(check, {4096, 64, 1, 0, 650});
+                        check_case(check, {7});
+                      });
 }

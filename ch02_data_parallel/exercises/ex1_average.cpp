@@ -2,7 +2,8 @@
 
 namespace fivecuts::exercise {
 
-void average(Communicator& comm, const AllReduce& all_reduce, Tensor gradient, std::int64_t samples) {
+void average(Communicator& comm, const AllReduce& all_reduce, Tensor gradient,
+             std::int64_t samples) {
   unfinished("TODO(ch02/ex1): make `gradient` the mean over all samples of all ranks");
 }
 

@@ -2,8 +2,8 @@
 
 namespace fivecuts::exercise {
 
-void reduce_in_bucket(Communicator& comm, const AllReduce& all_reduce, std::span<const Tensor> gradients,
-                      Tensor bucket) {
+void reduce_in_bucket(Communicator& comm, const AllReduce& all_reduce,
+                      std::span<const Tensor> gradients, Tensor bucket) {
   unfinished("TODO(ch02/ex3): copy the gradients into the bucket, reduce it, copy them back");
 }
 

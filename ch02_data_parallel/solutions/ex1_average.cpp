@@ -2,7 +2,8 @@
 
 namespace fivecuts::exercise {
 
-void average(Communicator& comm, const AllReduce& all_reduce, Tensor gradient, std::int64_t samples) {
+void average(Communicator& comm, const AllReduce& all_reduce, Tensor gradient,
+             std::int64_t samples) {
   const Buffer total(*gradient.device(), Category::workspace, 1, 1);
   const float mine = static_cast<float>(samples);
   copy_in(std::span(&mine, 1), total);

@@ -2,8 +2,8 @@
 
 namespace fivecuts::exercise {
 
-void reduce_in_bucket(Communicator& comm, const AllReduce& all_reduce, std::span<const Tensor> gradients,
-                      Tensor bucket) {
+void reduce_in_bucket(Communicator& comm, const AllReduce& all_reduce,
+                      std::span<const Tensor> gradients, Tensor bucket) {
   std::int64_t at = 0;
   for (const Tensor gradient : gradients) {
     copy(gradient, bucket.part(at, gradient.count()));

@@ -6,7 +6,9 @@ namespace fivecuts::exercise {
 // floating-point sums depend on the order. All ranks must add in one order: that of the ranks.
 void sum_over_ranks(Communicator& comm, Tensor gradient, Tensor workspace) {
   const int n = comm.size(), r = comm.rank();
-  const auto row = [&](int rank) { return workspace.part(rank * gradient.count(), gradient.count()); };
+  const auto row = [&](int rank) {
+    return workspace.part(rank * gradient.count(), gradient.count());
+  };
   copy(gradient, row(r));
   for (int step = 1; step < n; ++step) {
     const int left = (r - step + n) % n, right = (r + step) % n;

@@ -3,7 +3,8 @@
 
 namespace fivecuts::exercise {
 
-void average(Communicator& comm, const AllReduce& all_reduce, Tensor gradient, std::int64_t samples) {
+void average(Communicator& comm, const AllReduce& all_reduce, Tensor gradient,
+             std::int64_t samples) {
   all_reduce(comm, gradient);
   scale(gradient, 1.0f / static_cast<float>(comm.size()));
 }

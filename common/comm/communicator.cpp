@@ -10,7 +10,7 @@
 
 namespace fivecuts {
 
-// --- handles ----------------------------------------------------------------------------------------------
+// --- handles ---
 
 Pending& Pending::operator=(Pending&& other) noexcept(false) {
   wait();
@@ -26,7 +26,7 @@ void Pending::wait() {
   if (wait_) std::exchange(wait_, nullptr)();
 }
 
-// --- state ------------------------------------------------------------------------------------------------
+// --- state ---
 
 /// A receive under way. Its data is asked for at once, as without a guard, so that the guard changes nothing
 /// in what waits for what; its envelope is compared before anyone is told that the data is there.
@@ -178,7 +178,7 @@ void Communicator::State::agree(const Envelope& mine) const {
   }
 }
 
-// --- groups -----------------------------------------------------------------------------------------------
+// --- groups ---
 
 Communicator::Communicator(std::string name, std::unique_ptr<Transport> transport, Observers observers)
     : state_(std::make_shared<State>()) {
@@ -211,7 +211,7 @@ Communicator Communicator::split(const std::string& name,
   return {name, state_->transport->split(group), state_->observers};
 }
 
-// --- messages ---------------------------------------------------------------------------------------------
+// --- messages ---
 
 void Communicator::send(int peer, Tensor tensor) {
   Pending pending = isend(peer, tensor);
@@ -291,7 +291,7 @@ Pending Communicator::async_work(std::function<void(Communicator&)> work) {
   });
 }
 
-// --- the library's collectives ----------------------------------------------------------------------------
+// --- the library's collectives ---
 
 void Communicator::collective(Operation operation, Tensor tensor, Reduction reduction, int root) {
   State& s = *state_;
@@ -369,7 +369,7 @@ void Communicator::end_of_run() {
   if (state_->guarded()) state_->agree(state_->envelope(Operation::end_of_run, Tensor()));
 }
 
-// --- the control channel ----------------------------------------------------------------------------------
+// --- the control channel ---
 
 std::vector<std::vector<std::byte>> Communicator::gather_bytes(std::span<const std::byte> mine) const {
   const auto watch = state_->observers.guard->watch([&] {

@@ -75,7 +75,7 @@ class Communicator {
     return async_work([work](Communicator& lane) { (*work)(lane); });
   }
 
-  // --- the library's collectives. Charged as a ring and printed `modelled` ---------------------------------
+  // --- the library's collectives. Charged as a ring and printed `modelled` ---
   void all_reduce(Tensor in_place, Reduction reduction = Reduction::sum);
   void broadcast(Tensor in_place, int root);
   /// Rank r's part is part_of(whole.count(), size(), r), apart from the whole or in its place there.
@@ -83,7 +83,7 @@ class Communicator {
   /// The part lies outside the whole.
   void reduce_scatter(Tensor whole, Tensor part, Reduction reduction = Reduction::sum);
 
-  // --- the control channel: golden data, hashes and verdicts; seen by no observer --------------------------
+  // --- the control channel: golden data, hashes and verdicts; seen by no observer ---
   void barrier() const;
   bool all_true(bool mine) const;  ///< the same answer on every rank
   template <class T>

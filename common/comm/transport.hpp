@@ -40,7 +40,7 @@ class Transport {
   /// Collective. The ranks with the same `group` (>= 0) form a new group, ordered as in this one.
   virtual std::unique_ptr<Transport> split(int group) = 0;
 
-  // --- device memory -------------------------------------------------------------------------------------
+  // --- device memory ---
   /// Starts all of `transfers` together: none of them waits for another one to be started.
   virtual std::unique_ptr<InFlight> start(std::span<const Transfer> transfers) = 0;
   virtual void all_reduce(Tensor in_place, Reduction reduction) = 0;
@@ -49,7 +49,7 @@ class Transport {
   virtual void all_gather(Tensor part, Tensor whole) = 0;
   virtual void reduce_scatter(Tensor whole, Tensor part, Reduction reduction) = 0;
 
-  // --- host memory, beside the data: envelopes and verdicts of the guard, the control channel -------------
+  // --- host memory, beside the data: envelopes and verdicts of the guard, the control channel ---
   enum class Plane { envelope, verdict };
   virtual std::unique_ptr<InFlight> start_send(std::span<const std::byte> bytes, int to, Plane) = 0;
   virtual std::unique_ptr<InFlight> start_receive(std::span<std::byte> bytes, int from, Plane) = 0;

@@ -18,7 +18,9 @@ constexpr bool pass_through = false;
 
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 
-std::size_t rounded(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
+std::size_t rounded(std::size_t bytes, std::size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
 
 void* from_system(std::size_t capacity) {
   const bool huge = capacity >= huge_page;

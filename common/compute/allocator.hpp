@@ -1,6 +1,6 @@
 #pragma once
-// Host memory that is asked from the system once and then reused: the first touch of a fresh page costs
-// more than all the arithmetic done on it, so a training step must not allocate.
+// Host memory that is asked from the system once and then reused: the first touch of a fresh page
+// costs more than all the arithmetic done on it, so a training step must not allocate.
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -9,9 +9,9 @@
 
 namespace fivecuts {
 
-/// Blocks aligned to 256 bytes; large ones in huge pages where the system has them. A freed block is
-/// kept for the next request of about its size until the allocator ends. Under the address and thread
-/// sanitizers every request goes to the system, so that they see each block's whole life.
+/// Blocks aligned to 256 bytes; large ones in huge pages where the system has them. A freed block
+/// is kept for the next request of about its size until the allocator ends. Under the address and
+/// thread sanitizers every request goes to the system, so that they see each block's whole life.
 class CachingAllocator {
  public:
   static constexpr std::size_t alignment = 256;

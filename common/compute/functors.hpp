@@ -1,6 +1,7 @@
 #pragma once
 // The element-wise mathematics, once, as named functors that any device can run. Private to
-// common/compute. Each reads and writes an element once: on every device these are limited by memory.
+// common/compute. Each reads and writes an element once: on every device these are limited by
+// memory.
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -15,8 +16,9 @@ namespace fivecuts::detail {
 
 /// e^x to 2 units in the last place, without a branch or a call, so that loops over it become
 /// vector code (std::exp does not, short of -ffast-math). x = n ln 2 + r, e^x = 2^n e^r, with n the
-/// nearest integer and e^r = 1 + r + r^2 q(r), q the minimax polynomial on |r| <= ln 2 / 2 (relative
-/// error of e^r 4e-9; Taylor's of this degree 1e-7). Saturates outside [-87.3, 88.3]; NaN stays NaN.
+/// nearest integer and e^r = 1 + r + r^2 q(r), q the minimax polynomial on |r| <= ln 2 / 2
+/// (relative error of e^r 4e-9; Taylor's of this degree 1e-7). Saturates outside [-87.3, 88.3]; NaN
+/// stays NaN.
 FIVECUTS_HD inline float exp_(float x) {
   x = x < -87.3f ? -87.3f : x;
   x = x > 88.3f ? 88.3f : x;
@@ -36,8 +38,8 @@ FIVECUTS_HD inline float exp_(float x) {
 }
 
 /// GELU in its tanh form (Hendrycks and Gimpel, arXiv:1606.08415): z * sigmoid(2u),
-/// u = sqrt(2/pi) (z + 0.044715 z^3). Beyond |z| = far it is 0 or z and its slope 0 or 1 in every bit that
-/// counts: stopping there keeps a large z from meeting the limits of exp_, and inf * 0.
+/// u = sqrt(2/pi) (z + 0.044715 z^3). Beyond |z| = far it is 0 or z and its slope 0 or 1 in every
+/// bit that counts: stopping there keeps a large z from meeting the limits of exp_, and inf * 0.
 struct Gelu {
   static constexpr float far = 9.5f;
   static constexpr float a = 1.5957691216f;  // 2 sqrt(2/pi)
@@ -84,7 +86,9 @@ struct AddBias {
 struct GeluBackward {
   const float* dy;
   float* z;
-  FIVECUTS_HD void operator()(std::int64_t, std::int64_t i) const { z[i] = dy[i] * Gelu::slope(z[i]); }
+  FIVECUTS_HD void operator()(std::int64_t, std::int64_t i) const {
+    z[i] = dy[i] * Gelu::slope(z[i]);
+  }
 };
 
 template <class T>
@@ -100,8 +104,8 @@ struct Scale {
   FIVECUTS_HD void operator()(std::int64_t, std::int64_t i) const { to[i] *= factor; }
 };
 
-/// Sums of `width` neighbouring columns at a time, down the rows in order: the order of the additions
-/// depends on nothing but the number of rows.
+/// Sums of `width` neighbouring columns at a time, down the rows in order: the order of the
+/// additions depends on nothing but the number of rows.
 struct ColumnSums {
   static constexpr std::int64_t width = 16;
   const float* from;
@@ -124,8 +128,8 @@ struct ColumnSums {
   }
 };
 
-/// One row of logits becomes softmax(row) - onehot(label), and loss[row] = -log softmax(row)[label].
-/// The largest logit is subtracted first, so nothing overflows.
+/// One row of logits becomes softmax(row) - onehot(label), and loss[row] = -log
+/// softmax(row)[label]. The largest logit is subtracted first, so nothing overflows.
 struct SoftmaxCrossEntropy {
   float* logits;
   const std::int64_t* labels;
@@ -158,7 +162,8 @@ struct SoftmaxCrossEntropy {
   }
 };
 
-/// Adam (Kingma and Ba, arXiv:1412.6980, algorithm 1), the bias corrections folded into two factors.
+/// Adam (Kingma and Ba, arXiv:1412.6980, algorithm 1), the bias corrections folded into two
+/// factors.
 struct Adam {
   float* parameter;
   const float* gradient;

@@ -50,7 +50,8 @@ std::uint64_t hash(Tensor of) {
   std::uint64_t h = 0xCBF29CE484222325u ^ static_cast<std::uint64_t>(of.bytes());
   for (int64_t at = 0; at < of.bytes(); at += 8) {
     std::uint64_t word = 0;
-    std::memcpy(&word, of.data() + at, static_cast<std::size_t>(std::min<int64_t>(8, of.bytes() - at)));
+    std::memcpy(&word, of.data() + at,
+                static_cast<std::size_t>(std::min<int64_t>(8, of.bytes() - at)));
     h = (h ^ word) * 0x100000001B3u;
     h ^= h >> 32;
   }

@@ -9,33 +9,35 @@
 
 namespace fivecuts {
 
-// --- moving ---------------------------------------------------------------------------------------------
+// --- moving ---
 void zero(Tensor to);
-void copy(Tensor from, Tensor to);                       ///< same count and type, no overlap
-void copy_in(std::span<const float> from, Tensor to);    ///< from host memory
+void copy(Tensor from, Tensor to);                     ///< same count and type, no overlap
+void copy_in(std::span<const float> from, Tensor to);  ///< from host memory
 void copy_in(std::span<const std::int64_t> from, Tensor to);
-std::vector<float> copy_out(Tensor from);                ///< to host memory; f32
-std::uint64_t hash(Tensor of);                           ///< equal for equal bits and length (FNV-1a over 8-byte words)
+std::vector<float> copy_out(Tensor from);  ///< to host memory; f32
+std::uint64_t hash(Tensor of);  ///< equal for equal bits and length (FNV-1a over 8-byte words)
 
-// --- element-wise ---------------------------------------------------------------------------------------
-void add(Tensor to, Tensor from);                        ///< to += from; f32 or i64
+// --- element-wise ---
+void add(Tensor to, Tensor from);  ///< to += from; f32 or i64
 void scale(Tensor to, float factor);
-void add_bias(Tensor z, Tensor bias);                    ///< z [b, o] += bias [o]
-void bias_gelu(Tensor z, Tensor bias, Tensor y);         ///< z += bias (may be empty), y = gelu(z)
-void gelu_backward(Tensor z, Tensor dy);                 ///< z = dy * gelu'(z)
-void add_column_sums(Tensor from, Tensor to);            ///< to [o] += the sums over rows of from [b, o]
+void add_bias(Tensor z, Tensor bias);             ///< z [b, o] += bias [o]
+void bias_gelu(Tensor z, Tensor bias, Tensor y);  ///< z += bias (may be empty), y = gelu(z)
+void gelu_backward(Tensor z, Tensor dy);          ///< z = dy * gelu'(z)
+void add_column_sums(Tensor from, Tensor to);     ///< to [o] += the sums over rows of from [b, o]
 
-// --- matrix products (Eigen, or the BLAS it was built with) -----------------------------------------------
+// --- matrix products (Eigen, or the BLAS it was built with) ---
 void multiply(Tensor a, Tensor b, Tensor c);             ///< c [m, n] = a [m, k] b [k, n]
 void multiply_transposed(Tensor a, Tensor b, Tensor c);  ///< c [m, n] = a [m, k] b^T, b is [n, k]
-void add_transposed_product(Tensor a, Tensor b, Tensor c);  ///< c [m, n] += a^T b, a is [k, m], b [k, n]
+/// c [m, n] += a^T b, a is [k, m], b [k, n]
+void add_transposed_product(Tensor a, Tensor b, Tensor c);
 
-// --- loss and optimizer -----------------------------------------------------------------------------------
-/// logits [b, classes] become d loss / d logits of the *sum* of losses; loss [b] holds a loss per row.
-/// labels [b] are i64 in [0, classes).
+// --- loss and optimizer ---
+/// logits [b, classes] become d loss / d logits of the *sum* of losses; loss [b] holds a loss per
+/// row. labels [b] are i64 in [0, classes).
 void softmax_cross_entropy(Tensor logits, Tensor labels, Tensor loss);
 double sum(Tensor of);
-std::int64_t count_equal_argmax(Tensor logits, Tensor labels);  ///< rows whose largest logit is the label's
+/// Rows whose largest logit is the label's.
+std::int64_t count_equal_argmax(Tensor logits, Tensor labels);
 
 struct AdamOptions {
   float learning_rate = 1e-3f, beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;

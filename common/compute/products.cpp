@@ -1,4 +1,5 @@
-// Matrix products by Eigen, apart from the element-wise operations: Eigen's headers take seconds to compile.
+// Matrix products by Eigen, apart from the element-wise operations: Eigen's headers take seconds to
+// compile.
 #include <Eigen/Core>
 
 #include "common/compute/operations.hpp"

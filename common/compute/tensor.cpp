@@ -46,8 +46,8 @@ Buffer::Buffer(Device& device, Category category, std::int64_t rows, std::int64_
     block_ = device.allocator().allocate(static_cast<std::size_t>(bytes));
   } catch (const std::bad_alloc&) {
     device.memory().release(category, bytes);
-    throw OutOfMemory(fmt::format("out of memory: the machine has no {} bytes for {}", bytes,
-                                  name_of(category)));
+    throw OutOfMemory(
+        fmt::format("out of memory: the machine has no {} bytes for {}", bytes, name_of(category)));
   }
   tensor_ = Tensor(device, static_cast<std::byte*>(block_.data), type, rows, cols);
 }

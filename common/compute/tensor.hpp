@@ -13,14 +13,18 @@
 namespace fivecuts {
 
 enum class DType : std::uint8_t { f32, i64 };
-std::int64_t size_of(DType type);   ///< bytes of one element
+std::int64_t size_of(DType type);  ///< bytes of one element
 const char* name_of(DType type);
 template <class T>
 constexpr DType dtype_of();
 template <>
-constexpr DType dtype_of<float>() { return DType::f32; }
+constexpr DType dtype_of<float>() {
+  return DType::f32;
+}
 template <>
-constexpr DType dtype_of<std::int64_t>() { return DType::i64; }
+constexpr DType dtype_of<std::int64_t>() {
+  return DType::i64;
+}
 
 /// One rank's memory and arithmetic. Buffers keep a pointer to it, so it must outlive them.
 class Device {
@@ -34,8 +38,9 @@ class Device {
   CachingAllocator allocator_;
 };
 
-/// A view of a row-major matrix of `rows` x `cols` elements. Owns nothing; a copy is another view of the
-/// same numbers. A flat run of numbers is one row. An empty Tensor has no elements and no device.
+/// A view of a row-major matrix of `rows` x `cols` elements. Owns nothing; a copy is another view
+/// of the same numbers. A flat run of numbers is one row. An empty Tensor has no elements and no
+/// device.
 class Tensor {
  public:
   Tensor() = default;
@@ -70,8 +75,8 @@ class Tensor {
   std::int64_t rows_ = 0, cols_ = 0;
 };
 
-/// Owns the memory of one tensor, booked in the device's ledger under `category` for as long as it lives.
-/// Fresh memory holds no particular values. Throws OutOfMemory over the cap.
+/// Owns the memory of one tensor, booked in the device's ledger under `category` for as long as it
+/// lives. Fresh memory holds no particular values. Throws OutOfMemory over the cap.
 class Buffer {
  public:
   Buffer() = default;
@@ -94,8 +99,9 @@ class Buffer {
   Category category_ = Category::workspace;
 };
 
-/// Contiguous part `index` of `count` elements cut in `parts`: ceil or floor in size, the longer ones
-/// first, some empty if count < parts. The one cutting rule of the project: shards, chunks, batches.
+/// Contiguous part `index` of `count` elements cut in `parts`: ceil or floor in size, the longer
+/// ones first, some empty if count < parts. The one cutting rule of the project: shards, chunks,
+/// batches.
 struct Part {
   std::int64_t first = 0, count = 0;
 };

@@ -48,9 +48,11 @@ Verdict compare(const Communicator& comm, const std::string& what, std::span<con
     return {false, fmt::format("{}: rank {} has {} elements, golden has {}", what, bad, f.elements,
                                f.wanted)};
   }
-  return {false, fmt::format("{}: rank {}, element {}: got {:.9g}, want {:.9g} ({} of {} elements there are "
-                             "off, on {} of {} ranks)",
-                             what, bad, f.index, f.got, f.want, f.wrong, f.elements, bad_ranks, comm.size())};
+  return {
+      false,
+      fmt::format("{}: rank {}, element {}: got {:.9g}, want {:.9g} ({} of {} elements there are "
+                  "off, on {} of {} ranks)",
+                  what, bad, f.index, f.got, f.want, f.wrong, f.elements, bad_ranks, comm.size())};
 }
 
 }  // namespace fivecuts

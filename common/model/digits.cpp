@@ -45,7 +45,8 @@ Digits load_digits(const std::filesystem::path& file) {
     Samples& samples = row % 5 == 4 ? digits.test : digits.train;
     const std::vector<int> values = numbers_in(line);
     if (values.empty()) {
-      fail(fmt::format("{}, line {}: not 64 pixels from 0 to 16 and a digit", file.string(), row + 1));
+      fail(fmt::format("{}, line {}: not 64 pixels from 0 to 16 and a digit", file.string(),
+                       row + 1));
     }
     for (std::size_t k = 0; k < Samples::pixels; ++k) {
       samples.x.push_back(static_cast<float>(values[k]) / 16.0f);

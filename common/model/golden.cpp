@@ -43,7 +43,8 @@ Model::Model(ModelShape shape, std::uint64_t seed) : shape_(std::move(shape)) {
     for (Eigen::Index r = 0; r < s.in; ++r) {
       for (Eigen::Index c = 0; c < s.out; ++c) {
         // Rounded as the code under test stores it, so that both start from the same weights.
-        layer.w(r, c) = static_cast<float>(bound) * uniform(seed, static_cast<std::uint32_t>(k), r, c);
+        layer.w(r, c) =
+            static_cast<float>(bound) * uniform(seed, static_cast<std::uint32_t>(k), r, c);
       }
     }
     layers_.push_back(layer);
@@ -67,11 +68,13 @@ Matrix Model::output(const Matrix& x) const {
 double Model::loss(const Matrix& x, std::span<const std::int64_t> labels) const {
   const Matrix log_p = log_softmax(output(x));
   double loss = 0;
-  for (Eigen::Index r = 0; r < log_p.rows(); ++r) loss -= log_p(r, labels[static_cast<std::size_t>(r)]);
+  for (Eigen::Index r = 0; r < log_p.rows(); ++r)
+    loss -= log_p(r, labels[static_cast<std::size_t>(r)]);
   return loss;
 }
 
-std::vector<Layer> Model::gradient(const Matrix& x, std::span<const std::int64_t> labels, Matrix* dx) const {
+std::vector<Layer> Model::gradient(const Matrix& x, std::span<const std::int64_t> labels,
+                                   Matrix* dx) const {
   std::vector<Matrix> inputs{x}, z;
   for (std::size_t k = 0; k < shape_.size(); ++k) {
     z.push_back(linear(shape_[k], layers_[k], inputs.back()));

@@ -1,6 +1,7 @@
 #pragma once
-// The independent reference: the unsharded problem in Eigen, double precision, one process. It shares no
-// arithmetic with the code under test; only shapes and the starting weights' generator are common.
+// The independent reference: the unsharded problem in Eigen, double precision, one process. It
+// shares no arithmetic with the code under test; only shapes and the starting weights' generator
+// are common.
 #include <Eigen/Core>
 #include <cstdint>
 #include <span>

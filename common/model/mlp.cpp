@@ -56,7 +56,8 @@ void forward(const LayerShape& shape, Tensor parameters, Tensor x, Saved& saved)
   if (shape.residual) add(saved.y, x);
 }
 
-void backward_input(const LayerShape& shape, Tensor parameters, Saved& saved, Tensor dy, Tensor dx) {
+void backward_input(const LayerShape& shape, Tensor parameters, Saved& saved, Tensor dy,
+                    Tensor dx) {
   if (shape.gelu) {
     gelu_backward(saved.z, dy);
   } else if (dy.data() != saved.z.tensor().data()) {

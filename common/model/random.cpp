@@ -15,7 +15,8 @@ enum Purpose : std::uint32_t { weights = 0, order = 1 };
 
 }  // namespace
 
-std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> c, std::array<std::uint32_t, 2> key) {
+std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> c,
+                                    std::array<std::uint32_t, 2> key) {
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t a = std::uint64_t{0xD2511F53u} * c[0];
     const std::uint64_t b = std::uint64_t{0xCD9E8D57u} * c[2];
@@ -28,14 +29,15 @@ std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> c, std::array<s
 }
 
 float uniform(std::uint64_t seed, std::uint32_t tensor, std::int64_t row, std::int64_t col) {
-  const auto words = philox({static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(col), tensor, weights},
-                            key_of(seed));
+  const auto words =
+      philox({static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(col), tensor, weights},
+             key_of(seed));
   const auto top = static_cast<std::int32_t>(words[0] >> 8);  // 24 bits fit a float exactly
   return static_cast<float>(top - (1 << 23)) * 0x1p-23f;
 }
 
-void fill_uniform(Tensor to, std::uint64_t seed, std::uint32_t tensor, float bound, std::int64_t first_row,
-                  std::int64_t first_col) {
+void fill_uniform(Tensor to, std::uint64_t seed, std::uint32_t tensor, float bound,
+                  std::int64_t first_row, std::int64_t first_col) {
   const auto values = to.as<float>();
   std::size_t at = 0;
   for (std::int64_t r = 0; r < to.rows(); ++r) {

@@ -7,13 +7,14 @@ struct Tolerance {
   double absolute, relative;
 };
 
-/// One pass: a dot product of k terms of size 1 errs by about sqrt(k) * 2^-24 = 2e-6 for k = 1024, and a
-/// gradient goes through a few of them.
+/// One pass: a dot product of k terms of size 1 errs by about sqrt(k) * 2^-24 = 2e-6 for k = 1024,
+/// and a gradient goes through a few of them.
 inline constexpr Tolerance one_pass{2e-5, 2e-4};
 
-/// Weights after training: Adam divides by the size of the gradient, so an element whose gradient is all
-/// rounding still moves by up to the learning rate a step. Measured on the digits with 1 to 6 layers, widths to
-/// 256, batches of 10 to 100 and 15 to 60 epochs: at most 5.1e-5. The margin is tenfold.
+/// Weights after training: Adam divides by the size of the gradient, so an element whose gradient
+/// is all rounding still moves by up to the learning rate a step. Measured on the digits with 1 to
+/// 6 layers, widths to 256, batches of 10 to 100 and 15 to 60 epochs: at most 5.1e-5. The margin is
+/// tenfold.
 inline constexpr Tolerance trained_weights{5e-4, 5e-4};
 
 /// The mean loss of an epoch of such a run; measured: at most 7e-6.

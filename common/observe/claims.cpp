@@ -37,7 +37,8 @@ std::vector<Claim> load_claims(const std::filesystem::path& file) {
 }
 
 const Claim& ClaimRows::find(const std::string& id) const {
-  const auto found = std::find_if(all_.begin(), all_.end(), [&](const Claim& c) { return c.id == id; });
+  const auto found =
+      std::find_if(all_.begin(), all_.end(), [&](const Claim& c) { return c.id == id; });
   if (found == all_.end()) fail(fmt::format("no claim has the id {}", id));
   return *found;
 }
@@ -49,8 +50,8 @@ void ClaimRows::equal(const std::string& id, double expected, double measured,
       std::isfinite(expected) && std::abs(measured - expected) <= 1e-9 * std::abs(expected);
   const std::string space = unit.empty() ? "" : " ";
   rows_.push_back({&find(id), same ? State::holds : State::mismatch,
-                   fmt::format("{:.10g}{}{} (expected {:.10g}){}{}", measured, space, unit, expected,
-                               note.empty() ? "" : "; ", note)});
+                   fmt::format("{:.10g}{}{} (expected {:.10g}){}{}", measured, space, unit,
+                               expected, note.empty() ? "" : "; ", note)});
 }
 
 void ClaimRows::holds(const std::string& id, bool holds, const std::string& measured) {
@@ -80,7 +81,8 @@ std::string ClaimRows::text(const std::string& language) const {
                    [](const Row& a, const Row& b) { return a.claim < b.claim; });
   std::string out;
   const auto paragraph = [&](const std::string& label, const std::string& text) {
-    const std::string margin(static_cast<std::size_t>(std::max(1, indent - display_width(label))), ' ');
+    const std::string margin(static_cast<std::size_t>(std::max(1, indent - display_width(label))),
+                             ' ');
     std::string lead = label + margin;
     for (const std::string& line : wrap(text, width)) {
       out += lead + line + "\n";
@@ -89,12 +91,20 @@ std::string ClaimRows::text(const std::string& language) const {
   };
   for (const Row& row : rows) {
     const Claim& c = *row.claim;
-    paragraph("  " + c.id, (zh ? "笔记：" : "notes: ") + (zh ? c.claim_zh : c.claim) + "  [" + (zh ? chinese(c.verdict) : c.verdict) + "]");
+    paragraph("  " + c.id, (zh ? "笔记：" : "notes: ") + (zh ? c.claim_zh : c.claim) + "  [" +
+                               (zh ? chinese(c.verdict) : c.verdict) + "]");
     paragraph("", (zh ? "正确：" : "right: ") + (zh ? c.right_zh : c.right));
     switch (row.state) {
-      case State::holds: paragraph(zh ? "    通过" : "    ok", (zh ? "实测：" : "measured: ") + row.measured); break;
-      case State::mismatch: paragraph(zh ? "    不符" : "   MISMATCH", (zh ? "实测：" : "measured: ") + row.measured); break;
-      case State::not_here: paragraph(zh ? "    未测" : "    -", (zh ? "本次未测：" : "not in this run: ") + row.measured); break;
+      case State::holds:
+        paragraph(zh ? "    通过" : "    ok", (zh ? "实测：" : "measured: ") + row.measured);
+        break;
+      case State::mismatch:
+        paragraph(zh ? "    不符" : "   MISMATCH", (zh ? "实测：" : "measured: ") + row.measured);
+        break;
+      case State::not_here:
+        paragraph(zh ? "    未测" : "    -",
+                  (zh ? "本次未测：" : "not in this run: ") + row.measured);
+        break;
     }
   }
   return out;

@@ -9,24 +9,27 @@ namespace fivecuts {
 
 /// One statement of the notes, from docs/claims.json.
 struct Claim {
-  std::string id, chapter, verdict;  ///< verdict on the notes: TRUE, IMPRECISE, WRONG, UNDERSPECIFIED
-  std::string claim, claim_zh;       ///< what the notes say, in our words
-  std::string right, right_zh;       ///< what is right
-  std::string anchor, shown_in;      ///< the place in the notes; the home chapter ("ch02", "doc")
+  std::string id, chapter,
+      verdict;                   ///< verdict on the notes: TRUE, IMPRECISE, WRONG, UNDERSPECIFIED
+  std::string claim, claim_zh;   ///< what the notes say, in our words
+  std::string right, right_zh;   ///< what is right
+  std::string anchor, shown_in;  ///< the place in the notes; the home chapter ("ch02", "doc")
 };
 
-/// All statements, in the order of the notes. Throws Failure with the file's name if it is not readable.
+/// All statements, in the order of the notes. Throws Failure with the file's name if it is not
+/// readable.
 std::vector<Claim> load_claims(const std::filesystem::path& file);
 
-/// The rows that one run shows. `expected` is the formula at the run's own parameters; `measured` comes
-/// from a ledger, a counter or a comparison, never from that formula.
+/// The rows that one run shows. `expected` is the formula at the run's own parameters; `measured`
+/// comes from a ledger, a counter or a comparison, never from that formula.
 class ClaimRows {
  public:
   explicit ClaimRows(std::vector<Claim> all) : all_(std::move(all)) {}
   ClaimRows(const ClaimRows&) = delete;  // rows point to the claims
   ClaimRows(ClaimRows&&) = default;
 
-  /// Equal numbers (within 1e-9 of `expected`, relative; NaN and infinity never are). `unit` is printed after both.
+  /// Equal numbers (within 1e-9 of `expected`, relative; NaN and infinity never are). `unit` is
+  /// printed after both.
   void equal(const std::string& id, double expected, double measured, const std::string& unit = "",
              const std::string& note = "");
   /// A comparison that came out as `holds`; `measured` says in words what was seen.

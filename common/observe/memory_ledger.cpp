@@ -26,13 +26,14 @@ void MemoryLedger::allocate(Category category, std::int64_t bytes) {
     std::string held;
     for (const Category c : all_categories) {
       const auto live = static_cast<double>(of_[index_of(c)].live);
-      if (live > 0) held += fmt::format("{}{} {}", held.empty() ? "" : ", ", name_of(c), show_bytes(live));
+      if (live > 0)
+        held += fmt::format("{}{} {}", held.empty() ? "" : ", ", name_of(c), show_bytes(live));
     }
-    throw OutOfMemory(fmt::format(
-        "out of memory: {} for {} is {} more than fits under --memory {} (in use: {})",
-        show_bytes(static_cast<double>(bytes)), name_of(category),
-        show_bytes(static_cast<double>(bytes - (cap_ - total_.live))),
-        show_bytes(static_cast<double>(cap_)), held.empty() ? "nothing" : held));
+    throw OutOfMemory(
+        fmt::format("out of memory: {} for {} is {} more than fits under --memory {} (in use: {})",
+                    show_bytes(static_cast<double>(bytes)), name_of(category),
+                    show_bytes(static_cast<double>(bytes - (cap_ - total_.live))),
+                    show_bytes(static_cast<double>(cap_)), held.empty() ? "nothing" : held));
   }
   of_[index_of(category)].add(bytes);
   total_.add(bytes);

@@ -1,5 +1,6 @@
 #pragma once
-// Who holds how many bytes, per rank: kept by the buffers themselves, so it cannot drift from the truth.
+// Who holds how many bytes, per rank: kept by the buffers themselves, so it cannot drift from the
+// truth.
 #include <array>
 #include <cstdint>
 #include <mutex>
@@ -35,8 +36,8 @@ class MemoryLedger {
 
   std::int64_t live(Category category) const;
   std::int64_t peak(Category category) const;
-  std::int64_t live() const;  ///< all categories
-  std::int64_t peak() const;  ///< the highest total there was, not the sum of the peaks
+  std::int64_t live() const;         ///< all categories
+  std::int64_t peak() const;         ///< the highest total there was, not the sum of the peaks
   std::int64_t model_state() const;  ///< live parameters, gradients and optimizer state
   std::int64_t cap() const { return cap_; }
   void reset_peak();

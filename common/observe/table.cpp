@@ -41,7 +41,8 @@ bool is_number(const std::string& cell) {
 
 /// Chinese punctuation that may not begin a line: it hangs over the edge instead.
 bool closes(std::string_view character) {
-  static constexpr std::string_view all[] = {"，", "。", "；", "：", "、", "）", "”", "》", "！", "？"};
+  static constexpr std::string_view all[] = {"，", "。", "；", "：", "、",
+                                             "）", "”",  "》", "！", "？"};
   return std::find(std::begin(all), std::end(all), character) != std::end(all);
 }
 
@@ -103,7 +104,8 @@ std::string Table::text() const {
   std::string out;
   const auto line = [&](const std::vector<std::string>& row) {
     std::string text = " ";
-    for (std::size_t c = 0; c < row.size(); ++c) text += " " + padded(row[c], widths[c], right[c]) + " ";
+    for (std::size_t c = 0; c < row.size(); ++c)
+      text += " " + padded(row[c], widths[c], right[c]) + " ";
     while (!text.empty() && text.back() == ' ') text.pop_back();
     out += text + "\n";
   };

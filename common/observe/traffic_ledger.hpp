@@ -19,8 +19,8 @@ struct Traffic {
 };
 
 /// One rank's account, per communicator name ("dp", "tp", ...) and operation. A library collective
-/// hides its messages: it is charged as a ring and kept apart as `modelled`, never mixed with what was
-/// measured.
+/// hides its messages: it is charged as a ring and kept apart as `modelled`, never mixed with what
+/// was measured.
 class TrafficLedger {
  public:
   struct Key {

@@ -23,7 +23,7 @@ struct Scene {
 };
 using Fault = void (*)(const Scene&);
 
-// --- the ranks' own faults ------------------------------------------------------------------------------
+// --- the ranks' own faults ---
 
 void none(const Scene& s) { s.comm.all_reduce(s.f32(5)); }
 void status(const Scene&) {}  // of the last rank only: see main
@@ -85,7 +85,7 @@ void leaves_the_process(const Scene& s) {
 }
 void peer_out_of_range(const Scene& s) { s.comm.send(s.n, s.f32(5)); }
 
-// --- ranks that disagree about a collective -------------------------------------------------------------
+// --- ranks that disagree about a collective ---
 
 void skipped_collective(const Scene& s) {
   const Buffer a = s.f32(24), b = s.f32(7);
@@ -131,7 +131,7 @@ void leaves_early(const Scene& s) {
   for (int step = 0; step < (s.last() ? 2 : 3); ++step) s.comm.all_reduce(a);
 }
 
-// --- ranks that disagree about a message ----------------------------------------------------------------
+// --- ranks that disagree about a message ---
 
 void message_count(const Scene& s) {
   if (s.rank == 0) s.comm.send(1, s.f32(5));
