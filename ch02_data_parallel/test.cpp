@@ -230,6 +230,7 @@ TEST(Training, DifferentStartsAreBroughtTogether) {
 void expect_golden_curve(const TrainingOptions& options, double least_accuracy) {
   Communicator comm = dp();
   const TrainingResult result = train(test_context(), comm, digits(), options, library_all_reduce);
+  EXPECT_TRUE(result.early.ok) << result.early.text;
   EXPECT_TRUE(result.loss.ok) << result.loss.text;
   EXPECT_TRUE(result.weights.ok) << result.weights.text;
   EXPECT_EQ(result.steps_with_equal_replicas, result.steps);

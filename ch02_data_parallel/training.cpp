@@ -151,7 +151,7 @@ TrainingResult train(Context& context, Communicator& comm, const Digits& digits,
       const auto shards = load_shards(context.device, digits.train, rows, comm, o.micro_batches);
       epoch.loss += total(comm, step(replica, shards, comm, o, all_reduce));
       result.steps_with_equal_replicas += distinct_replicas(replica, comm) == 1 ? 1 : 0;
-      ++result.steps;
+      if (++result.steps == early_steps) result.early = compare_weights(replica, golden, comm);
     }
     epoch.loss /= static_cast<double>(digits.train.count());
     epoch.golden_loss /= static_cast<double>(digits.train.count());
@@ -160,9 +160,9 @@ TrainingResult train(Context& context, Communicator& comm, const Digits& digits,
     result.epochs.push_back(epoch);
     if (report) report(result.epochs.size(), epoch);
   }
-  result.weights_hash = hash(replica);
   result.loss = compare_losses(result.epochs, comm);
   result.weights = compare_weights(replica, golden, comm);
+  if (result.steps < early_steps) result.early = result.weights;
   return result;
 }
 

@@ -40,8 +40,8 @@ Verdict compare(const Communicator& comm, const std::string& what, std::span<con
     if (bad < 0) bad = r;
   }
   if (bad < 0) {
-    return {true, fmt::format("{}: {} rank{} x {} elements within {:.1e} of golden", what, comm.size(),
-                              comm.size() == 1 ? "" : "s", elements, worst)};
+    return {true, fmt::format("{} within {:.1e} of golden ({} rank{} x {} elements)", what, worst,
+                              comm.size(), comm.size() == 1 ? "" : "s", elements)};
   }
   const Finding& f = all[static_cast<std::size_t>(bad)];
   if (f.elements != f.wanted) {

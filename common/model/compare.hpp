@@ -12,7 +12,7 @@ namespace fivecuts {
 
 struct Verdict {
   bool ok = false;
-  /// "4 ranks x 4810 elements within 2e-06 of golden"; or the first rank and global index that differ, with
+  /// "weights within 2.0e-06 of golden (4 ranks x 4810 elements)"; or the first rank and global index that differ, with
   /// what was got and wanted.
   std::string text;
 };

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
-#include <cmath>
 #include <thread>
 
 #include "common/comm/transport_mpi.hpp"
@@ -35,7 +34,7 @@ void add_common(CLI::App& app, CommonOptions& options, bool& no_guard) {
          "--memory", [&options](const std::string& text) { options.memory_cap = parse_bytes(text); },
          "most bytes that a rank may hold, as 80GB or 512MiB (default: no limit)")
       ->type_name("SIZE");
-  add_positive(app, "--timeout", options.timeout_s, "seconds without progress before the guard ends the run");
+  add_positive(app, "--timeout", options.timeout_s, 1e6, "seconds without progress before the guard ends the run");
   app.add_flag("--no-guard", no_guard, "neither check messages nor watch waits (for measuring speed)");
   app.add_flag("--verbose", options.verbose, "one line for each message sent");
   app.add_option("--language", options.language, "of the claims: en or zh")
@@ -140,12 +139,14 @@ CLI::Option* add_count(CLI::App& app, const std::string& flag, std::int64_t& val
   return app.add_option(flag, value, help)->check(CLI::Validator(check, ""))->type_name("N")->capture_default_str();
 }
 
-CLI::Option* add_positive(CLI::App& app, const std::string& flag, double& value, const std::string& help) {
-  const auto check = [flag, fallback = value](const std::string& text) -> std::string {
+CLI::Option* add_positive(CLI::App& app, const std::string& flag, double& value, double most,
+                          const std::string& help) {
+  const auto check = [flag, most, fallback = value](const std::string& text) -> std::string {
     char* end = nullptr;
     const double number = std::strtod(text.c_str(), &end);
-    if (!text.empty() && *end == '\0' && std::isfinite(number) && number > 0) return {};
-    return fmt::format("'{}' is not possible; give a number above 0, as in {} {:g}", text, flag, fallback);
+    if (!text.empty() && *end == '\0' && number > 0 && number <= most) return {};
+    return fmt::format("'{}' is not possible; give a number above 0 and up to {:g}, as in {} {:g}", text, most, flag,
+                       fallback);
   };
   return app.add_option(flag, value, help)->check(CLI::Validator(check, ""))->type_name("X")->capture_default_str();
 }

@@ -30,8 +30,9 @@ int run_program(int argc, char** argv, const Program& program);
 /// A flag for a whole number in [least, most]; the refusal says what was given and what is possible.
 CLI::Option* add_count(CLI::App& app, const std::string& flag, std::int64_t& value, std::int64_t least,
                        std::int64_t most, const std::string& help);
-/// A flag for a number above 0.
-CLI::Option* add_positive(CLI::App& app, const std::string& flag, double& value, const std::string& help);
+/// A flag for a number above 0 and up to `most`.
+CLI::Option* add_positive(CLI::App& app, const std::string& flag, double& value, double most,
+                          const std::string& help);
 
 /// The folder with docs/ and the data, as it was when the program was built.
 std::filesystem::path source_folder();
