@@ -7,6 +7,7 @@
 #   <chapter>_bench  bench.cpp, where Google Benchmark is installed
 #   chNN_exK, chNN_exK_solution, chNN_wrong_exK_<fault>: checks/exK_*.cpp, which has the main, with
 #                    exercises/exK_*.cpp, solutions/exK_*.cpp and each wrong_solutions/exK_<fault>.cpp
+#   chNN.lesson      a test that runs the commands of the README.md and compares what they print
 #   chNN             everything that `./course test chNN` needs
 # The program and its tests never link a learner's code.
 function(add_chapter)
@@ -48,6 +49,13 @@ function(add_chapter)
       add_mpi_test(NAME ${short}.test.n${n} RANKS ${n} COMMAND ${chapter}_test --timeout 60
                    LABELS ${short} reference)
     endforeach()
+  endif()
+
+  if(BUILD_TESTING AND EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/README.md)
+    add_test(NAME ${short}.lesson WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+             COMMAND sh cmake/lesson.sh ${chapter}/README.md ${chapter}/README.zh.md ${CMAKE_BINARY_DIR})
+    set_tests_properties(${short}.lesson PROPERTIES LABELS "${short};reference" TIMEOUT 300 PROCESSORS 2
+                         ENVIRONMENT "${FIVECUTS_MPI_ENVIRONMENT}")
   endif()
 
   if(arg_EXERCISES)

@@ -17,10 +17,11 @@ if(FIVECUTS_SANITIZER)
 endif()
 
 # add_mpi_test(NAME name RANKS n COMMAND target|program args... [LABELS ...] [TIMEOUT seconds]
-#              [EXPECT status] [OUTPUT regex])
-# EXPECT: the exit status that the run must end with (default 0). OUTPUT: what it must print.
+#              [EXPECT status] [OUTPUT regex [ONCE]])
+# EXPECT: the exit status that the run must end with (default 0). OUTPUT: a line that it must print, with
+# ONCE exactly once.
 function(add_mpi_test)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;RANKS;TIMEOUT;EXPECT;OUTPUT" "COMMAND;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "ONCE" "NAME;RANKS;TIMEOUT;EXPECT;OUTPUT" "COMMAND;LABELS")
   list(POP_FRONT arg_COMMAND program)
   if(TARGET ${program})
     set(program $<TARGET_FILE:${program}>)
@@ -30,7 +31,14 @@ function(add_mpi_test)
     if(NOT DEFINED arg_EXPECT)
       set(arg_EXPECT 0)
     endif()
-    set(command sh ${PROJECT_SOURCE_DIR}/cmake/expect.sh ${arg_EXPECT} "${arg_OUTPUT}" ${command})
+    if("${arg_OUTPUT}" STREQUAL "")
+      set(arg_OUTPUT -)  # CMake would drop an empty word
+    endif()
+    set(once)
+    if(arg_ONCE)
+      set(once ONCE)
+    endif()
+    set(command sh ${PROJECT_SOURCE_DIR}/cmake/expect.sh ${arg_EXPECT} "${arg_OUTPUT}" ${once} ${command})
   endif()
   add_test(NAME ${arg_NAME} COMMAND ${command})
   if(NOT arg_TIMEOUT)

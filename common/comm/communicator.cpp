@@ -28,12 +28,12 @@ void Pending::wait() {
 
 // --- state ------------------------------------------------------------------------------------------------
 
-/// A receive whose envelope was asked for and whose data may not be: data is received only after its
-/// envelope was compared, and in the order in which the receives of one peer were posted.
+/// A receive under way. Its data is asked for at once, as without a guard, so that the guard changes nothing
+/// in what waits for what; its envelope is compared before anyone is told that the data is there.
 struct Communicator::Receive {
   Transfer transfer;
   Envelope envelope;
-  std::unique_ptr<InFlight> announced, data;
+  std::unique_ptr<InFlight> announced;
 };
 
 struct Communicator::State {
@@ -42,7 +42,6 @@ struct Communicator::State {
   Observers observers;
   std::shared_ptr<State> lane;  // the second lane; null on the lane itself
   std::uint64_t sequence = 0;
-  std::vector<std::deque<std::shared_ptr<Receive>>> posted;  // per peer, data not yet asked for
 
   bool guarded() const { return observers.guard->enabled(); }
   int rank() const { return transport->rank(); }
@@ -63,6 +62,7 @@ struct Communicator::State {
   }
 
   void count(Operation operation, const Transfer& t) const {
+    if (t.peer == rank()) return;  // on no wire
     const bool sends = t.kind == Transfer::Kind::send;
     const bool leaves = transport->node(t.peer) != transport->node(rank());
     Traffic traffic;
@@ -86,11 +86,10 @@ struct Communicator::State {
     return {std::move(e), std::move(sent)};
   }
 
-  std::shared_ptr<Receive> post(const Transfer& t) {
-    auto receive = std::make_shared<Receive>(Receive{t, {}, nullptr, nullptr});
+  std::shared_ptr<Receive> expect(const Transfer& t) {
+    auto receive = std::make_shared<Receive>(Receive{t, {}, nullptr});
     receive->announced = transport->start_receive(
         std::as_writable_bytes(std::span(&receive->envelope, 1)), t.peer, Transport::Plane::envelope);
-    posted[static_cast<std::size_t>(t.peer)].push_back(receive);
     return receive;
   }
 
@@ -99,25 +98,15 @@ struct Communicator::State {
                        fivecuts::name_of(t.tensor.type()), t.peer, name);
   }
 
-  /// Waits for the envelopes of this receive and of those posted before it, and compares them. With
-  /// `start_last` false the last one's data is left to the caller, who starts it with others.
-  void accept(const std::shared_ptr<Receive>& last, bool start_last) {
-    auto& queue = posted[static_cast<std::size_t>(last->transfer.peer)];
-    while (!last->data && std::find(queue.begin(), queue.end(), last) != queue.end()) {
-      const std::shared_ptr<Receive> next = queue.front();
-      const Transfer& t = next->transfer;
-      {
-        const auto watch = observers.guard->watch([&] { return "a message: " + wanted(t); });
-        next->announced->wait();
-      }
-      if (!fits(next->envelope, t.tensor.count(), t.tensor.type())) {
-        throw GuardError(fmt::format("rank {} of '{}' waits for {} x {} from rank {}, which came to {}",
-                                     rank(), name, t.tensor.count(), fivecuts::name_of(t.tensor.type()),
-                                     t.peer, describe(next->envelope)));
-      }
-      queue.pop_front();
-      if (next != last || start_last) next->data = transport->start(std::span(&t, 1));
-    }
+  /// Waits for the envelope of a receive and compares it.
+  void accept(Receive& receive) const {
+    const Transfer& t = receive.transfer;
+    const auto watch = observers.guard->watch([&] { return "a message: " + wanted(t); });
+    receive.announced->wait();
+    if (fits(receive.envelope, t.tensor.count(), t.tensor.type())) return;
+    throw GuardError(fmt::format("rank {} of '{}' waits for {} x {} from rank {}, which came to {}", rank(),
+                                 name, t.tensor.count(), fivecuts::name_of(t.tensor.type()), t.peer,
+                                 describe(receive.envelope)));
   }
 
   /// All ranks come to the same collective, or none goes on: rank 0 compares what each is about to do.
@@ -196,7 +185,6 @@ Communicator::Communicator(std::string name, std::unique_ptr<Transport> transpor
   const auto lane_of = [&](std::unique_ptr<Transport> over) {
     auto state = std::make_shared<State>();
     state->name = name;
-    state->posted.resize(static_cast<std::size_t>(over->size()));
     state->transport = std::move(over);
     state->observers = observers;
     return state;
@@ -209,7 +197,7 @@ Communicator::Communicator(std::string name, std::unique_ptr<Transport> transpor
 const std::string& Communicator::name() const { return state_->name; }
 int Communicator::rank() const { return state_->rank(); }
 int Communicator::size() const { return state_->size(); }
-const Transport& Communicator::transport() const { return *state_->transport; }
+Transport& Communicator::transport() const { return *state_->transport; }
 
 Communicator Communicator::split(const std::string& name,
                                  const std::function<int(int rank)>& group_of) const {
@@ -255,19 +243,15 @@ Pending Communicator::ireceive(int peer, Tensor tensor) {
   State& s = *state_;
   s.check_peer(peer);
   const Transfer transfer = from(peer, tensor);
-  if (!s.guarded()) {
-    std::shared_ptr<InFlight> data = s.transport->start(std::span(&transfer, 1));
-    return Pending([state = state_, transfer, data] {
-      data->wait();
-      state->count(Operation::send, transfer);
-    });
-  }
-  return Pending([state = state_, receive = s.post(transfer)] {
-    state->accept(receive, true);
-    const auto watch = state->observers.guard->watch(
-        [&] { return "the rest of " + state->wanted(receive->transfer); });
-    receive->data->wait();
-    state->count(Operation::send, receive->transfer);
+  std::shared_ptr<Receive> receive;
+  if (s.guarded()) receive = s.expect(transfer);
+  std::shared_ptr<InFlight> data = s.transport->start(std::span(&transfer, 1));
+  return Pending([state = state_, transfer, receive, data] {
+    if (receive) state->accept(*receive);
+    const auto watch =
+        state->observers.guard->watch([&] { return "the rest of " + state->wanted(transfer); });
+    data->wait();
+    state->count(Operation::send, transfer);
   });
 }
 
@@ -275,20 +259,20 @@ void Communicator::exchange_all(std::span<const Transfer> transfers) {
   State& s = *state_;
   for (const Transfer& t : transfers) s.check_peer(t.peer);
   std::vector<std::pair<std::shared_ptr<Envelope>, std::unique_ptr<InFlight>>> announced;
-  if (s.guarded()) {
-    std::vector<std::shared_ptr<Receive>> receives;
-    for (const Transfer& t : transfers) {
-      if (t.kind == Transfer::Kind::send) {
-        announced.push_back(s.announce(Operation::exchange, t));
-      } else {
-        receives.push_back(s.post(t));
-      }
+  std::vector<std::shared_ptr<Receive>> receives;
+  for (const Transfer& t : transfers) {
+    if (!s.guarded()) break;
+    if (t.kind == Transfer::Kind::send) {
+      announced.push_back(s.announce(Operation::exchange, t));
+    } else {
+      receives.push_back(s.expect(t));
     }
-    for (const auto& receive : receives) s.accept(receive, false);
   }
+  const auto data = s.transport->start(transfers);
+  for (const auto& receive : receives) s.accept(*receive);
   const auto watch = s.observers.guard->watch(
       [&] { return fmt::format("an exchange on '{}' to complete", s.name); });
-  s.transport->start(transfers)->wait();
+  data->wait();
   for (const auto& [envelope, sent] : announced) sent->wait();
   for (const Transfer& t : transfers) s.count(Operation::exchange, t);
 }
@@ -339,31 +323,45 @@ void Communicator::collective(Operation operation, Tensor tensor, Reduction redu
   s.observers.traffic->add({s.name, name_of(operation), true}, ring);
 }
 
+namespace {
+bool overlap(Tensor a, Tensor b) {
+  const std::less<const std::byte*> before;
+  return !a.empty() && !b.empty() && before(a.data(), b.data() + b.bytes()) &&
+         before(b.data(), a.data() + a.bytes());
+}
+}  // namespace
+
 void Communicator::all_reduce(Tensor t, Reduction reduction) {
   collective(Operation::all_reduce, t, reduction, -1);
-  const auto watch = state_->observers.guard->watch([] { return "the library\'s all_reduce"; });
+  const auto watch = state_->observers.guard->watch([] { return "the library's all_reduce"; });
   state_->transport->all_reduce(t, reduction);
 }
 
 void Communicator::broadcast(Tensor t, int root) {
   state_->check_peer(root);
   collective(Operation::broadcast, t, Reduction::sum, root);
-  const auto watch = state_->observers.guard->watch([] { return "the library\'s broadcast"; });
+  const auto watch = state_->observers.guard->watch([] { return "the library's broadcast"; });
   state_->transport->broadcast(t, root);
 }
 
 void Communicator::all_gather(Tensor part, Tensor whole) {
-  require(part.count() == part_of(whole.count(), size(), rank()).count, "all_gather: a part of another size");
+  const Part place = part_of(whole.count(), size(), rank());
+  require(part.count() == place.count, "all_gather: a part of another size");
+  require(part.type() == whole.type(), "all_gather: a part of another type");
+  require(!overlap(part, whole) || part.data() == whole.part(place.first, place.count).data(),
+          "all_gather: a part that lies elsewhere in the whole than where it belongs");
   collective(Operation::all_gather, whole, Reduction::sum, -1);
-  const auto watch = state_->observers.guard->watch([] { return "the library\'s all_gather"; });
+  const auto watch = state_->observers.guard->watch([] { return "the library's all_gather"; });
   state_->transport->all_gather(part, whole);
 }
 
 void Communicator::reduce_scatter(Tensor whole, Tensor part, Reduction reduction) {
   require(part.count() == part_of(whole.count(), size(), rank()).count,
           "reduce_scatter: a part of another size");
+  require(part.type() == whole.type(), "reduce_scatter: a part of another type");
+  require(!overlap(part, whole), "reduce_scatter: the part lies in the whole");
   collective(Operation::reduce_scatter, whole, reduction, -1);
-  const auto watch = state_->observers.guard->watch([] { return "the library\'s reduce_scatter"; });
+  const auto watch = state_->observers.guard->watch([] { return "the library's reduce_scatter"; });
   state_->transport->reduce_scatter(whole, part, reduction);
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 // A named group of ranks that work together: messages, groups of them, the library's collectives.
 // Everything sent is counted in the traffic ledger and checked by the guard.
-#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -46,13 +45,15 @@ class Communicator {
   const std::string& name() const;
   int rank() const;  ///< of this rank, 0 .. size() - 1
   int size() const;
-  const Transport& transport() const;
+  Transport& transport() const;
 
   /// Collective. The ranks for which `group_of` (a pure function, the same everywhere) gives the same
   /// number >= 0 form a communicator of their own, in the same order; returned is the caller's.
   Communicator split(const std::string& name, const std::function<int(int rank)>& group_of) const;
 
-  // --- messages. Ranks are those of this communicator; count and type must match on both sides ------------
+  // --- messages. Ranks are those of this communicator; count and type must match on both sides. Messages
+  // between two ranks, and the collectives of both, come in one order (NCCL's rule): what was sent before a
+  // collective is received before it ------------------------------------------------------------------------
   void send(int peer, Tensor tensor);     ///< back when `tensor` may be changed again
   void receive(int peer, Tensor tensor);  ///< back when `tensor` holds the message
   Pending isend(int peer, Tensor tensor);     ///< at once; `tensor` must stay until wait()
@@ -77,7 +78,9 @@ class Communicator {
   // --- the library's collectives. Charged as a ring and printed `modelled` ---------------------------------
   void all_reduce(Tensor in_place, Reduction reduction = Reduction::sum);
   void broadcast(Tensor in_place, int root);
-  void all_gather(Tensor part, Tensor whole);  ///< rank r's part is part_of(whole.count(), size(), r)
+  /// Rank r's part is part_of(whole.count(), size(), r), apart from the whole or in its place there.
+  void all_gather(Tensor part, Tensor whole);
+  /// The part lies outside the whole.
   void reduce_scatter(Tensor whole, Tensor part, Reduction reduction = Reduction::sum);
 
   // --- the control channel: golden data, hashes and verdicts; seen by no observer --------------------------

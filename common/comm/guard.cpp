@@ -83,8 +83,13 @@ void Guard::run() {
     const auto late = std::find_if(waits_.begin(), waits_.end(),
                                    [&](const Watch::Wait& wait) { return now - wait.since > timeout_; });
     if (late == waits_.end()) continue;
+    // The caller and its communication stream may both wait; the oldest wait is said first.
+    std::string all;
+    for (auto wait = waits_.rbegin(); wait != waits_.rend(); ++wait) {
+      all += (all.empty() ? "" : "; and for ") + wait->what;
+    }
     std::fprintf(stderr, "rank %d of %d: no progress for %g s (--timeout): waiting for %s\n", rank_,
-                 size_, timeout_.count(), late->what.c_str());
+                 size_, timeout_.count(), all.c_str());
     std::fflush(nullptr);
     std::this_thread::sleep_for(grace);
     std::_Exit(exit_guard);

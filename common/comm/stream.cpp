@@ -1,5 +1,7 @@
 #include "common/comm/stream.hpp"
 
+#include <exception>
+
 namespace fivecuts {
 
 CommStream::~CommStream() {
@@ -13,8 +15,8 @@ CommStream::~CommStream() {
 }
 
 std::future<void> CommStream::run(std::function<void()> work) {
-  std::packaged_task<void()> task(std::move(work));
-  std::future<void> result = task.get_future();
+  Task task{std::move(work), {}};
+  std::future<void> result = task.done.get_future();
   {
     const std::lock_guard lock(mutex_);
     queue_.push_back(std::move(task));
@@ -29,12 +31,22 @@ void CommStream::loop() {
   for (;;) {
     wake_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
     if (queue_.empty()) return;
-    {
-      std::packaged_task<void()> task = std::move(queue_.front());
-      queue_.pop_front();
-      lock.unlock();
-      task();
-    }  // what the work held is released here, before the lock is taken again
+    Task task = std::move(queue_.front());
+    queue_.pop_front();
+    lock.unlock();
+    std::exception_ptr thrown;
+    try {
+      task.work();
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    // Released before anyone hears of it: buffers are then out of the ledger when wait() returns.
+    task.work = nullptr;
+    if (thrown) {
+      task.done.set_exception(std::move(thrown));
+    } else {
+      task.done.set_value();
+    }
     lock.lock();
   }
 }

@@ -16,14 +16,19 @@ class CommStream {
   CommStream(const CommStream&) = delete;
   CommStream& operator=(const CommStream&) = delete;
 
-  /// The future holds what `work` threw. The thread starts with the first work.
+  /// The future holds what `work` threw; when it is ready, all that `work` held has been released. The
+  /// thread starts with the first work.
   std::future<void> run(std::function<void()> work);
 
  private:
   void loop();
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<std::packaged_task<void()>> queue_;
+  struct Task {
+    std::function<void()> work;
+    std::promise<void> done;
+  };
+  std::deque<Task> queue_;
   bool stopping_ = false;
   std::thread thread_;
 };

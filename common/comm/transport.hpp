@@ -45,7 +45,7 @@ class Transport {
   virtual std::unique_ptr<InFlight> start(std::span<const Transfer> transfers) = 0;
   virtual void all_reduce(Tensor in_place, Reduction reduction) = 0;
   virtual void broadcast(Tensor in_place, int root) = 0;
-  /// Rank r's part is part_of(whole.count(), size, r).
+  /// Rank r's part is part_of(whole.count(), size, r), and may lie in its place in the whole.
   virtual void all_gather(Tensor part, Tensor whole) = 0;
   virtual void reduce_scatter(Tensor whole, Tensor part, Reduction reduction) = 0;
 

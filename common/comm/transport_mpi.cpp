@@ -95,7 +95,10 @@ class MpiTransport final : public Transport {
 
   void all_gather(Tensor part, Tensor whole) override {
     const auto [counts, offsets] = parts_of(whole.count());
-    FIVECUTS_MPI(MPI_Allgatherv(part.data(), counted(part.count()), datatype(part.type()), whole.data(),
+    const std::int64_t at = part_of(whole.count(), size_, rank_).first * size_of(whole.type());
+    const bool in_place = !part.empty() && part.data() == whole.data() + at;
+    const void* mine = in_place ? MPI_IN_PLACE : part.data();
+    FIVECUTS_MPI(MPI_Allgatherv(mine, counted(part.count()), datatype(part.type()), whole.data(),
                                 counts.data(), offsets.data(), datatype(whole.type()), data_));
   }
 

@@ -10,6 +10,16 @@
 
 namespace fivecuts {
 
+namespace {
+
+std::string chinese(const std::string& verdict) {
+  if (verdict == "TRUE") return "成立";
+  if (verdict == "IMPRECISE") return "不严谨";
+  return verdict == "WRONG" ? "错误" : "未给定";
+}
+
+}  // namespace
+
 std::vector<Claim> load_claims(const std::filesystem::path& file) {
   std::vector<Claim> claims;
   try {
@@ -79,7 +89,7 @@ std::string ClaimRows::text(const std::string& language) const {
   };
   for (const Row& row : rows) {
     const Claim& c = *row.claim;
-    paragraph("  " + c.id, (zh ? "笔记：" : "notes: ") + (zh ? c.claim_zh : c.claim) + "  [" + c.verdict + "]");
+    paragraph("  " + c.id, (zh ? "笔记：" : "notes: ") + (zh ? c.claim_zh : c.claim) + "  [" + (zh ? chinese(c.verdict) : c.verdict) + "]");
     paragraph("", (zh ? "正确：" : "right: ") + (zh ? c.right_zh : c.right));
     switch (row.state) {
       case State::holds: paragraph(zh ? "    通过" : "    ok", (zh ? "实测：" : "measured: ") + row.measured); break;

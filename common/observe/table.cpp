@@ -39,6 +39,12 @@ bool is_number(const std::string& cell) {
   return cell.size() > digit && std::isdigit(static_cast<unsigned char>(cell[digit]));
 }
 
+/// Chinese punctuation that may not begin a line: it hangs over the edge instead.
+bool closes(std::string_view character) {
+  static constexpr std::string_view all[] = {"，", "。", "；", "：", "、", "）", "”", "》", "！", "？"};
+  return std::find(std::begin(all), std::end(all), character) != std::end(all);
+}
+
 }  // namespace
 
 int display_width(std::string_view text) {
@@ -64,7 +70,7 @@ std::vector<std::string> wrap(std::string_view text, int width) {
         }
       }
     }
-    if (used > 0 && used + piece > width) {
+    if (used > 0 && used + piece > width && !closes(text.substr(at, end - at))) {
       while (!lines.back().empty() && lines.back().back() == ' ') lines.back().pop_back();
       lines.emplace_back();
       used = 0;

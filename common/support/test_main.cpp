@@ -11,6 +11,8 @@ Context* the_context = nullptr;
 class CollectiveVerdict : public testing::EmptyTestEventListener {
  public:
   int failed_tests() const { return failed_; }
+  /// This rank's failures so far in the running test.
+  const std::string& failures() const { return failures_; }
 
  private:
   void OnTestPartResult(const testing::TestPartResult& part) override {
@@ -37,6 +39,27 @@ class CollectiveVerdict : public testing::EmptyTestEventListener {
 
 Context& test_context() { return *the_context; }
 
+namespace {
+
+/// Whether the tests passed on all ranks. An exception is not for gtest to catch: the other ranks may be in
+/// the middle of the same test, waiting for this one. It ends the run, after the test's name.
+bool run_all_tests(const CollectiveVerdict& verdict) {
+  GTEST_FLAG_SET(catch_exceptions, false);
+  try {
+    const int unused = RUN_ALL_TESTS();
+    static_cast<void>(unused);  // of this rank alone; the verdict is everyone's
+  } catch (...) {
+    const testing::TestInfo* test = testing::UnitTest::GetInstance()->current_test_info();
+    fmt::print(stderr, "{}rank {}: an exception ended {}.{}\n", verdict.failures(), the_context->rank(),
+               test != nullptr ? test->test_suite_name() : "the set-up",
+               test != nullptr ? test->name() : "");
+    throw;
+  }
+  return verdict.failed_tests() == 0;
+}
+
+}  // namespace
+
 }  // namespace fivecuts
 
 int main(int argc, char** argv) {
@@ -50,12 +73,11 @@ int main(int argc, char** argv) {
          auto& listeners = testing::UnitTest::GetInstance()->listeners();
          delete listeners.Release(listeners.default_result_printer());
          listeners.Append(verdict);
-         const int unused = RUN_ALL_TESTS();
-         static_cast<void>(unused);  // of this rank alone; the verdict is everyone's
+         const bool passed = fivecuts::run_all_tests(*verdict);
          if (testing::UnitTest::GetInstance()->test_to_run_count() == 0) {
            context.say("no test ran\n");
            return fivecuts::exit_failed;
          }
-         return verdict->failed_tests() > 0 ? fivecuts::exit_failed : fivecuts::exit_ok;
+         return passed ? fivecuts::exit_ok : fivecuts::exit_failed;
        }});
 }

@@ -230,6 +230,18 @@ TEST(Mlp, RefusesShapesThatDoNotMatch) {
       << "a mean over no samples";
 }
 
+// Its steps hardly depend on the size of the gradient: the weights do not show a missing division.
+TEST(Adam, DividesTheSumByTheSamplesOnce) {
+  Device& device = test_context().device;
+  const Buffer parameters = random_buffer(1, 3, 1), gradient_sum = random_buffer(1, 3, 2);
+  copy_in(std::vector<float>{8, -16, 0}, gradient_sum);
+  AdamState state(device, 3);
+  adam_step(parameters, gradient_sum, 8, state, {1e-3f, 0.5f, 0.75f, 1e-8f});
+  EXPECT_EQ(copy_out(state.m), (std::vector<float>{0.5f, -1, 0}));
+  EXPECT_EQ(copy_out(state.v), (std::vector<float>{0.25f, 1, 0}));
+  EXPECT_EQ(state.step, 1);
+}
+
 TEST(Adam, FollowsGoldenForTwentySteps) {
   const ModelShape shape = mlp_shape(5, 7, 4, 3, true, true);
   const AdamOptions options{1e-2f, 0.9f, 0.999f, 1e-8f};

@@ -165,6 +165,9 @@ void expect_nan_stays(const std::function<void(Tensor)>& f, std::int64_t whole_r
 }
 
 TEST(Operations, NanStaysNan) {
+#ifdef __GNUC__
+  static_assert(__FINITE_MATH_ONLY__ == 0, "-ffast-math or a part of it: NaN would get lost");
+#endif
   const Buffer one = random_buffer(1, 66, 2), m = random_buffer(1, 66, 3),
                v = random_buffer(1, 66, 4);
   const auto reset = [&] {
