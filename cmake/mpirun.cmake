@@ -6,7 +6,8 @@ find_package(MPI REQUIRED COMPONENTS CXX)
 set(FIVECUTS_MPI_ENVIRONMENT
   OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   OMPI_MCA_rmaps_base_oversubscribe=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
-  OMPI_MCA_hwloc_base_binding_policy=none PRTE_MCA_hwloc_default_binding_policy=none)
+  OMPI_MCA_hwloc_base_binding_policy=none PRTE_MCA_hwloc_default_binding_policy=none
+  OMPI_MCA_reachable=weighted)  # Open MPI 5 else complains of networks that one host does not need
 if(FIVECUTS_SANITIZER)
   # Open MPI keeps some memory to the end, and its own locking is not visible to the thread sanitizer.
   list(APPEND FIVECUTS_MPI_ENVIRONMENT
