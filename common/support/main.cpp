@@ -15,12 +15,6 @@
 // Where Eigen calls OpenBLAS, a rank is one core's worth of work.
 extern "C" void openblas_set_num_threads(int) __attribute__((weak));
 
-#ifdef __SANITIZE_ADDRESS__
-// Open MPI unloads its plug-ins when it ends. What they left behind would then belong to a module without
-// a name, which no line of cmake/lsan.supp can match: so they stay loaded.
-extern "C" int dlclose(void*) { return 0; }
-#endif
-
 namespace fivecuts {
 namespace {
 
