@@ -22,8 +22,9 @@ struct Observers {
   bool verbose = false;  ///< one line a message
 };
 
-/// Work under way. It keeps what it works on alive. `wait()` ends it and throws what went wrong in it; a
-/// handle that goes out of scope waits too, unless an exception is passing: then the run ends anyway.
+/// Work under way. It keeps what it works on alive. `wait()` ends it and throws what went wrong in
+/// it; a handle that goes out of scope waits too, unless an exception is passing: then the run ends
+/// anyway.
 class [[nodiscard]] Pending {
  public:
   Pending() = default;
@@ -47,15 +48,17 @@ class Communicator {
   int size() const;
   Transport& transport() const;
 
-  /// Collective. The ranks for which `group_of` (a pure function, the same everywhere) gives the same
-  /// number >= 0 form a communicator of their own, in the same order; returned is the caller's.
+  /// Collective. The ranks for which `group_of` (a pure function, the same everywhere) gives the
+  /// same number >= 0 form a communicator of their own, in the same order; returned is the
+  /// caller's.
   Communicator split(const std::string& name, const std::function<int(int rank)>& group_of) const;
 
-  // --- messages. Ranks are those of this communicator; count and type must match on both sides. Messages
-  // between two ranks, and the collectives of both, come in one order (NCCL's rule): what was sent before a
-  // collective is received before it ------------------------------------------------------------------------
-  void send(int peer, Tensor tensor);     ///< back when `tensor` may be changed again
-  void receive(int peer, Tensor tensor);  ///< back when `tensor` holds the message
+  // --- messages. Ranks are those of this communicator; count and type must match on both sides.
+  // Messages between two ranks, and the collectives of both, come in one order (NCCL's rule): what
+  // was sent before a collective is received before it
+  // ------------------------------------------------------------------------
+  void send(int peer, Tensor tensor);         ///< back when `tensor` may be changed again
+  void receive(int peer, Tensor tensor);      ///< back when `tensor` holds the message
   Pending isend(int peer, Tensor tensor);     ///< at once; `tensor` must stay until wait()
   Pending ireceive(int peer, Tensor tensor);  ///< likewise
   /// Sends and receives as one operation, none waiting for another: exchange(to(1, a), from(3, b)).
@@ -66,9 +69,10 @@ class Communicator {
   }
   void exchange_all(std::span<const Transfer> transfers);
 
-  /// Runs f(communicator) on the rank's communication stream while the caller goes on; `communicator` is
-  /// this one's second lane, whose messages never mix with the caller's. Functions run in the order in
-  /// which they were given, which must be the same on all ranks. Move buffers into `f` to keep them alive.
+  /// Runs f(communicator) on the rank's communication stream while the caller goes on;
+  /// `communicator` is this one's second lane, whose messages never mix with the caller's.
+  /// Functions run in the order in which they were given, which must be the same on all ranks. Move
+  /// buffers into `f` to keep them alive.
   template <class F>
   Pending async(F f) {
     auto work = std::make_shared<F>(std::move(f));  // shared, so that f may hold what only moves
@@ -78,7 +82,8 @@ class Communicator {
   // --- the library's collectives. Charged as a ring and printed `modelled` ---
   void all_reduce(Tensor in_place, Reduction reduction = Reduction::sum);
   void broadcast(Tensor in_place, int root);
-  /// Rank r's part is part_of(whole.count(), size(), r), apart from the whole or in its place there.
+  /// Rank r's part is part_of(whole.count(), size(), r), apart from the whole or in its place
+  /// there.
   void all_gather(Tensor part, Tensor whole);
   /// The part lies outside the whole.
   void reduce_scatter(Tensor whole, Tensor part, Reduction reduction = Reduction::sum);
@@ -97,7 +102,8 @@ class Communicator {
   }
   std::vector<std::string> gather_text(const std::string& mine) const;
 
-  /// Collective on the world: every rank has ended its part. Whoever is elsewhere is named by the guard.
+  /// Collective on the world: every rank has ended its part. Whoever is elsewhere is named by the
+  /// guard.
   void end_of_run();
 
  private:
@@ -110,8 +116,8 @@ class Communicator {
   std::shared_ptr<State> state_;
 };
 
-/// Sums `in_place` over the ranks of a communicator: what a chapter takes where it needs an all-reduce,
-/// so that a later chapter can pass its own.
+/// Sums `in_place` over the ranks of a communicator: what a chapter takes where it needs an
+/// all-reduce, so that a later chapter can pass its own.
 using AllReduce = std::function<void(Communicator&, Tensor in_place)>;
 inline void library_all_reduce(Communicator& comm, Tensor in_place) { comm.all_reduce(in_place); }
 

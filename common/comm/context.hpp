@@ -1,5 +1,6 @@
 #pragma once
-// Everything that one rank has. Nothing of it is global, so that ranks can be threads of one process.
+// Everything that one rank has. Nothing of it is global, so that ranks can be threads of one
+// process.
 #include <fmt/format.h>
 
 #include <cstdio>

@@ -10,18 +10,23 @@
 namespace fivecuts {
 
 const char* name_of(Operation operation) {
-  static constexpr const char* names[] = {"send",       "exchange",       "all_reduce", "broadcast",
-                                          "all_gather", "reduce_scatter", "split",      "end of run"};
+  static constexpr const char* names[] = {"send",      "exchange",   "all_reduce",
+                                          "broadcast", "all_gather", "reduce_scatter",
+                                          "split",     "end of run"};
   return names[static_cast<std::size_t>(operation)];
 }
 
 std::string describe(const Envelope& e) {
   switch (e.operation) {
-    case Operation::end_of_run: return "the end of its run";
-    case Operation::split: return fmt::format("split into '{}'", e.detail);
-    default: break;
+    case Operation::end_of_run:
+      return "the end of its run";
+    case Operation::split:
+      return fmt::format("split into '{}'", e.detail);
+    default:
+      break;
   }
-  const std::string amount = fmt::format("{} of {} x {}", name_of(e.operation), e.count, name_of(e.type));
+  const std::string amount =
+      fmt::format("{} of {} x {}", name_of(e.operation), e.count, name_of(e.type));
   if (e.operation == Operation::broadcast) return fmt::format("{} from rank {}", amount, e.root);
   if (e.operation == Operation::all_reduce || e.operation == Operation::reduce_scatter) {
     return amount + (e.reduction == Reduction::max ? " (max)" : "");
@@ -80,8 +85,9 @@ void Guard::run() {
   std::unique_lock lock(mutex_);
   while (!wake_.wait_for(lock, 50ms, [this] { return stopping_; })) {
     const auto now = std::chrono::steady_clock::now();
-    const auto late = std::find_if(waits_.begin(), waits_.end(),
-                                   [&](const Watch::Wait& wait) { return now - wait.since > timeout_; });
+    const auto late = std::find_if(waits_.begin(), waits_.end(), [&](const Watch::Wait& wait) {
+      return now - wait.since > timeout_;
+    });
     if (late == waits_.end()) continue;
     // The caller and its communication stream may both wait; the oldest wait is said first.
     std::string all;

@@ -1,6 +1,7 @@
 #pragma once
-// Deadlock is the typical wrong answer of this subject. The guard turns it into an explained failure:
-// an envelope ahead of each message says what is coming, and a watchdog says what a rank waits for.
+// Deadlock is the typical wrong answer of this subject. The guard turns it into an explained
+// failure: an envelope ahead of each message says what is coming, and a watchdog says what a rank
+// waits for.
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -14,7 +15,14 @@
 namespace fivecuts {
 
 enum class Operation : std::uint8_t {
-  send, exchange, all_reduce, broadcast, all_gather, reduce_scatter, split, end_of_run
+  send,
+  exchange,
+  all_reduce,
+  broadcast,
+  all_gather,
+  reduce_scatter,
+  split,
+  end_of_run
 };
 const char* name_of(Operation operation);
 
@@ -22,12 +30,12 @@ const char* name_of(Operation operation);
 struct Envelope {
   std::int64_t count = 0;
   std::uint64_t sequence = 0;  ///< operations of this rank on this communicator so far
-  double time = 0;             ///< time stamp, seconds; carried here so that data is never copied for it
-  std::int32_t root = -1;      ///< of a broadcast
+  double time = 0;  ///< time stamp, seconds; carried here so that data is never copied for it
+  std::int32_t root = -1;  ///< of a broadcast
   Operation operation = Operation::send;
   DType type = DType::f32;
   Reduction reduction = Reduction::sum;
-  char detail[33] = {};        ///< the name of a new group
+  char detail[33] = {};  ///< the name of a new group
 };
 static_assert(sizeof(Envelope) == 64);
 

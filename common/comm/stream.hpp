@@ -16,8 +16,8 @@ class CommStream {
   CommStream(const CommStream&) = delete;
   CommStream& operator=(const CommStream&) = delete;
 
-  /// The future holds what `work` threw; when it is ready, all that `work` held has been released. The
-  /// thread starts with the first work.
+  /// The future holds what `work` threw; when it is ready, all that `work` held has been released.
+  /// The thread starts with the first work.
   std::future<void> run(std::function<void()> work);
 
  private:

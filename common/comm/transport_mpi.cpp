@@ -26,7 +26,8 @@ MPI_Datatype datatype(DType type) { return type == DType::f32 ? MPI_FLOAT : MPI_
 MPI_Op operation(Reduction reduction) { return reduction == Reduction::sum ? MPI_SUM : MPI_MAX; }
 
 int counted(std::int64_t count) {
-  require(count <= INT32_MAX, "MPI takes at most 2^31 - 1 elements in one message; send it in parts");
+  require(count <= INT32_MAX,
+          "MPI takes at most 2^31 - 1 elements in one message; send it in parts");
   return static_cast<int>(count);
 }
 
@@ -34,7 +35,8 @@ class Requests final : public InFlight {
  public:
   explicit Requests(std::vector<MPI_Request> requests) : requests_(std::move(requests)) {}
   void wait() override {
-    FIVECUTS_MPI(MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE));
+    FIVECUTS_MPI(
+        MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE));
   }
   bool done() override {
     int flag = 0;
@@ -79,9 +81,11 @@ class MpiTransport final : public Transport {
       MPI_Request& request = requests.emplace_back(MPI_REQUEST_NULL);
       const int count = counted(tensor.count());
       if (kind == Transfer::Kind::send) {
-        FIVECUTS_MPI(MPI_Isend(tensor.data(), count, datatype(tensor.type()), peer, 0, data_, &request));
+        FIVECUTS_MPI(
+            MPI_Isend(tensor.data(), count, datatype(tensor.type()), peer, 0, data_, &request));
       } else {
-        FIVECUTS_MPI(MPI_Irecv(tensor.data(), count, datatype(tensor.type()), peer, 0, data_, &request));
+        FIVECUTS_MPI(
+            MPI_Irecv(tensor.data(), count, datatype(tensor.type()), peer, 0, data_, &request));
       }
     }
     return std::make_unique<Requests>(std::move(requests));
@@ -107,18 +111,20 @@ class MpiTransport final : public Transport {
 
   void reduce_scatter(Tensor whole, Tensor part, Reduction reduction) override {
     const auto [counts, offsets] = parts_of(whole.count());
-    FIVECUTS_MPI(MPI_Reduce_scatter(whole.data(), part.data(), counts.data(), datatype(whole.type()),
-                                    operation(reduction), data_));
+    FIVECUTS_MPI(MPI_Reduce_scatter(whole.data(), part.data(), counts.data(),
+                                    datatype(whole.type()), operation(reduction), data_));
   }
 
-  std::unique_ptr<InFlight> start_send(std::span<const std::byte> bytes, int to, Plane plane) override {
+  std::unique_ptr<InFlight> start_send(std::span<const std::byte> bytes, int to,
+                                       Plane plane) override {
     MPI_Request request = MPI_REQUEST_NULL;
     FIVECUTS_MPI(MPI_Isend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, to, tag(plane),
                            shadow_, &request));
     return std::make_unique<Requests>(std::vector{request});
   }
 
-  std::unique_ptr<InFlight> start_receive(std::span<std::byte> bytes, int from, Plane plane) override {
+  std::unique_ptr<InFlight> start_receive(std::span<std::byte> bytes, int from,
+                                          Plane plane) override {
     MPI_Request request = MPI_REQUEST_NULL;
     FIVECUTS_MPI(MPI_Irecv(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, from, tag(plane),
                            shadow_, &request));
@@ -136,8 +142,8 @@ class MpiTransport final : public Transport {
       total += counts[r];
     }
     std::vector<std::byte> all(static_cast<std::size_t>(counted(total)));
-    FIVECUTS_MPI(MPI_Allgatherv(mine.data(), count, MPI_BYTE, all.data(), counts.data(), offsets.data(),
-                                MPI_BYTE, shadow_));
+    FIVECUTS_MPI(MPI_Allgatherv(mine.data(), count, MPI_BYTE, all.data(), counts.data(),
+                                offsets.data(), MPI_BYTE, shadow_));
     std::vector<std::vector<std::byte>> result;
     for (std::size_t r = 0; r < n; ++r) {
       const auto first = all.begin() + offsets[r];
@@ -194,8 +200,8 @@ MpiSession::MpiSession(int& argc, char**& argv) {
 
 MpiSession::~MpiSession() {
 #ifdef __SANITIZE_ADDRESS__
-  // MPI unloads its plugins at its end, and what they keep could then no longer be told from our leaks. So
-  // the check at the end of the process is made here, and not again.
+  // MPI unloads its plugins at its end, and what they keep could then no longer be told from our
+  // leaks. So the check at the end of the process is made here, and not again.
   __lsan_do_leak_check();
 #endif
   MPI_Finalize();

@@ -10,9 +10,9 @@ namespace fivecuts {
 
 enum ExitStatus : int {
   exit_ok = 0,
-  exit_failed = 1,  // a golden check, a claim or a fault in a run
-  exit_usage = 2,   // wrong use: refused by every rank alike, before any communication
-  exit_guard = 3,   // the guard ended the run: ranks disagree, or one never came
+  exit_failed = 1,    // a golden check, a claim or a fault in a run
+  exit_usage = 2,     // wrong use: refused by every rank alike, before any communication
+  exit_guard = 3,     // the guard ended the run: ranks disagree, or one never came
   exit_blocked = 77,  // this machine lacks what the program needs (exercises, tests)
 };
 

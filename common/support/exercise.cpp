@@ -15,11 +15,14 @@ struct Blocked : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-bool close(double got, double want) { return std::abs(got - want) <= 1e-5 * std::abs(want) + 1e-12; }
+bool close(double got, double want) {
+  return std::abs(got - want) <= 1e-5 * std::abs(want) + 1e-12;
+}
 
 bool is_result(std::span<const float> got, const std::vector<double>& result) {
   bool same = got.size() == result.size();
-  for (std::size_t i = 0; same && i < got.size(); ++i) same = close(static_cast<double>(got[i]), result[i]);
+  for (std::size_t i = 0; same && i < got.size(); ++i)
+    same = close(static_cast<double>(got[i]), result[i]);
   return same;
 }
 
@@ -27,14 +30,14 @@ bool is_result(std::span<const float> got, const std::vector<double>& result) {
 
 void unfinished(const std::string& todo) { throw NotYet(todo); }
 
-void ExerciseCheck::equal(const std::string& what, std::span<const float> got, std::span<const double> want,
-                          std::span<const Mistake> mistakes) {
+void ExerciseCheck::equal(const std::string& what, std::span<const float> got,
+                          std::span<const double> want, std::span<const Mistake> mistakes) {
   std::string complaint;
   for (std::size_t i = 0; complaint.empty() && i < want.size(); ++i) {
     const double value = static_cast<double>(got[i]);
     if (close(value, want[i])) continue;
-    complaint = fmt::format("{}: rank {}, element {}: got {:.7g}, want {:.7g}", what, comm().rank(), i, value,
-                            want[i]);
+    complaint = fmt::format("{}: rank {}, element {}: got {:.7g}, want {:.7g}", what, comm().rank(),
+                            i, value, want[i]);
     for (const auto& [result, sentence] : mistakes) {
       if (!is_result(got, result)) continue;
       complaint += "; " + sentence;
@@ -45,10 +48,14 @@ void ExerciseCheck::equal(const std::string& what, std::span<const float> got, s
 }
 
 void ExerciseCheck::at_most(const std::string& what, std::int64_t used, std::int64_t target) {
-  complain(used <= target ? "" : fmt::format("rank {} {}: {}, the target is {}", comm().rank(), what, used, target));
+  complain(used <= target ? ""
+                          : fmt::format("rank {} {}: {}, the target is {}", comm().rank(), what,
+                                        used, target));
 }
 
-void ExerciseCheck::holds(bool holds, const std::string& sentence) { complain(holds ? "" : sentence); }
+void ExerciseCheck::holds(bool holds, const std::string& sentence) {
+  complain(holds ? "" : sentence);
+}
 
 void ExerciseCheck::needs(bool there, const std::string& what) {
   if (!there) throw Blocked(what);
@@ -80,7 +87,8 @@ int run_exercise(int argc, char** argv, const std::string& name, const std::stri
       return exit_blocked;
     } catch (const GuardError&) {
       throw;
-    } catch (const std::exception& error) {  // thrown by the learner's own calls, on this rank at least
+    } catch (
+        const std::exception& error) {  // thrown by the learner's own calls, on this rank at least
       fail(fmt::format("not yet: {}", error.what()));
     }
   };

@@ -1,7 +1,9 @@
 #pragma once
-// The harness of the exercises. A check runs what a learner wrote on every rank and comes to one verdict:
+// The harness of the exercises. A check runs what a learner wrote on every rank and comes to one
+// verdict:
 //   passed    status 0
-//   not yet   status 1, with one sentence: the rank, the global index, what was got and wanted; or the
+//   not yet   status 1, with one sentence: the rank, the global index, what was got and wanted; or
+//   the
 //             target that was missed; or the TODO that is still there
 //   hangs     status 3, with the guard's sentence
 //   blocked   status 77: this run lacks what the exercise needs
@@ -28,11 +30,13 @@ class ExerciseCheck {
     std::vector<double> result;
     std::string sentence;
   };
-  /// Collective. Ends the check unless every rank got what it wants, within 1e-5 of its size; `what` names the
-  /// case. If a rank's whole result is that of one of its `mistakes`, the sentence says so.
+  /// Collective. Ends the check unless every rank got what it wants, within 1e-5 of its size;
+  /// `what` names the case. If a rank's whole result is that of one of its `mistakes`, the sentence
+  /// says so.
   void equal(const std::string& what, std::span<const float> got, std::span<const double> want,
              std::span<const Mistake> mistakes = {});
-  /// Collective. Ends the check unless `used` <= `target` on every rank: "sent 24 elements, the target is 12".
+  /// Collective. Ends the check unless `used` <= `target` on every rank: "sent 24 elements, the
+  /// target is 12".
   void at_most(const std::string& what, std::int64_t used, std::int64_t target);
   /// Collective. Ends the check with `sentence` unless `holds` on every rank.
   void holds(bool holds, const std::string& sentence);

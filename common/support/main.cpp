@@ -18,8 +18,8 @@ extern "C" void openblas_set_num_threads(int) __attribute__((weak));
 namespace fivecuts {
 namespace {
 
-/// Temporaries of Eigen and MPI are freed and asked for again in every step: without this, the C library
-/// gives each large one back to the system, and every use pays for fresh pages.
+/// Temporaries of Eigen and MPI are freed and asked for again in every step: without this, the C
+/// library gives each large one back to the system, and every use pays for fresh pages.
 void keep_freed_memory() {
 #ifdef __GLIBC__
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
@@ -31,11 +31,14 @@ void keep_freed_memory() {
 
 void add_common(CLI::App& app, CommonOptions& options, bool& no_guard) {
   app.add_option_function<std::string>(
-         "--memory", [&options](const std::string& text) { options.memory_cap = parse_bytes(text); },
+         "--memory",
+         [&options](const std::string& text) { options.memory_cap = parse_bytes(text); },
          "most bytes that a rank may hold, as 80GB or 512MiB (default: no limit)")
       ->type_name("SIZE");
-  add_positive(app, "--timeout", options.timeout_s, 1e6, "seconds without progress before the guard ends the run");
-  app.add_flag("--no-guard", no_guard, "neither check messages nor watch waits (for measuring speed)");
+  add_positive(app, "--timeout", options.timeout_s, 1e6,
+               "seconds without progress before the guard ends the run");
+  app.add_flag("--no-guard", no_guard,
+               "neither check messages nor watch waits (for measuring speed)");
   app.add_flag("--verbose", options.verbose, "one line for each message sent");
   app.add_option("--language", options.language, "of the claims: en or zh")
       ->check(CLI::IsMember({"en", "zh"}))
@@ -65,14 +68,14 @@ bool parse(CLI::App& app, int argc, char** argv, bool speaks) {
     throw UsageError(fmt::format("{}; try: {} --help", text, app.get_name()));
   }
   if (const auto extras = app.remaining(); !extras.empty()) {
-    throw UsageError(fmt::format("there is no flag '{}'; possible are: {}; try: {} --help", extras.front(),
-                                 flags_of(app), app.get_name()));
+    throw UsageError(fmt::format("there is no flag '{}'; possible are: {}; try: {} --help",
+                                 extras.front(), flags_of(app), app.get_name()));
   }
   return true;
 }
 
-/// Prints one sentence and ends all ranks. A rank lets those below it speak first: what went wrong on every
-/// rank alike is then said once.
+/// Prints one sentence and ends all ranks. A rank lets those below it speak first: what went wrong
+/// on every rank alike is then said once.
 [[noreturn]] void end_all(int rank, int size, int status, const char* what) {
   using namespace std::chrono_literals;
   if (rank > 0) std::this_thread::sleep_for(300ms + 200ms * std::min(rank, 8));
@@ -81,7 +84,8 @@ bool parse(CLI::App& app, int argc, char** argv, bool speaks) {
   abort_all_ranks(status);
 }
 
-/// Ends a run that its ranks refuse alike. Should one refuse alone, the guard names it, and it says why.
+/// Ends a run that its ranks refuse alike. Should one refuse alone, the guard names it, and it says
+/// why.
 int refuse(Context& context, const CLI::App& app, const UsageError& error) {
   try {
     context.world.end_of_run();
@@ -137,17 +141,20 @@ int run_program(int argc, char** argv, const Program& program) {
   return run_story(program, app, std::move(world), options);
 }
 
-CLI::Option* add_count(CLI::App& app, const std::string& flag, std::int64_t& value, std::int64_t least,
-                       std::int64_t most, const std::string& help) {
+CLI::Option* add_count(CLI::App& app, const std::string& flag, std::int64_t& value,
+                       std::int64_t least, std::int64_t most, const std::string& help) {
   const auto check = [flag, least, most, fallback = value](const std::string& text) -> std::string {
     std::int64_t number = 0;
     const char* end = text.data() + text.size();
     const auto [at, error] = std::from_chars(text.data(), end, number);
     if (error == std::errc() && at == end && number >= least && number <= most) return {};
-    return fmt::format("'{}' is not possible; give a whole number from {} to {}, as in {} {}", text, least,
-                       most, flag, fallback);
+    return fmt::format("'{}' is not possible; give a whole number from {} to {}, as in {} {}", text,
+                       least, most, flag, fallback);
   };
-  return app.add_option(flag, value, help)->check(CLI::Validator(check, ""))->type_name("N")->capture_default_str();
+  return app.add_option(flag, value, help)
+      ->check(CLI::Validator(check, ""))
+      ->type_name("N")
+      ->capture_default_str();
 }
 
 CLI::Option* add_positive(CLI::App& app, const std::string& flag, double& value, double most,
@@ -156,10 +163,13 @@ CLI::Option* add_positive(CLI::App& app, const std::string& flag, double& value,
     char* end = nullptr;
     const double number = std::strtod(text.c_str(), &end);
     if (!text.empty() && *end == '\0' && number > 0 && number <= most) return {};
-    return fmt::format("'{}' is not possible; give a number above 0 and up to {:g}, as in {} {:g}", text, most, flag,
-                       fallback);
+    return fmt::format("'{}' is not possible; give a number above 0 and up to {:g}, as in {} {:g}",
+                       text, most, flag, fallback);
   };
-  return app.add_option(flag, value, help)->check(CLI::Validator(check, ""))->type_name("X")->capture_default_str();
+  return app.add_option(flag, value, help)
+      ->check(CLI::Validator(check, ""))
+      ->type_name("X")
+      ->capture_default_str();
 }
 
 std::filesystem::path source_folder() { return FIVECUTS_SOURCE_DIR; }

@@ -9,9 +9,16 @@
 namespace fivecuts {
 
 std::int64_t parse_bytes(std::string_view text) {
-  static constexpr std::pair<std::string_view, double> units[] = {
-      {"", 1},       {"B", 1},           {"KB", 1e3},         {"MB", 1e6},           {"GB", 1e9},
-      {"TB", 1e12},  {"KiB", 1024.},     {"MiB", 1048576.},   {"GiB", 1073741824.},  {"TiB", 1099511627776.}};
+  static constexpr std::pair<std::string_view, double> units[] = {{"", 1},
+                                                                  {"B", 1},
+                                                                  {"KB", 1e3},
+                                                                  {"MB", 1e6},
+                                                                  {"GB", 1e9},
+                                                                  {"TB", 1e12},
+                                                                  {"KiB", 1024.},
+                                                                  {"MiB", 1048576.},
+                                                                  {"GiB", 1073741824.},
+                                                                  {"TiB", 1099511627776.}};
   const std::string copy(text);
   char* end = nullptr;
   const double number = std::strtod(copy.c_str(), &end);
@@ -24,10 +31,11 @@ std::int64_t parse_bytes(std::string_view text) {
       return static_cast<std::int64_t>(bytes);
     }
   }
-  throw UsageError(fmt::format(
-      "'{}' is no amount of memory; give a positive number with B, KB, MB, GB, TB, KiB, MiB, GiB or "
-      "TiB, as in --memory 80GB",
-      text));
+  throw UsageError(
+      fmt::format("'{}' is no amount of memory; give a positive number with B, KB, MB, GB, TB, "
+                  "KiB, MiB, GiB or "
+                  "TiB, as in --memory 80GB",
+                  text));
 }
 
 std::string show_bytes(double bytes) {

@@ -169,18 +169,42 @@ void both_receive_first(const Scene& s) {
   s.comm.send(1 - s.rank, b);
 }
 
-#define FAULT(name) {#name, name}
-const std::map<std::string, Fault> faults = {
-    FAULT(none), FAULT(status), FAULT(out_of_memory), FAULT(throws_alone),
-    FAULT(throws_alone_in_async), FAULT(throws_in_a_message), FAULT(throws_everywhere),
-    FAULT(throws_no_exception), FAULT(refuses_everywhere), FAULT(refuses_alone), FAULT(killed),
-    FAULT(crashes), FAULT(aborts), FAULT(leaves_the_process), FAULT(peer_out_of_range),
-    FAULT(skipped_collective), FAULT(skipped_collective_in_group),
-    FAULT(skipped_collective_in_async), FAULT(other_count), FAULT(other_type),
-    FAULT(other_reduction), FAULT(other_root), FAULT(other_group), FAULT(swapped_collectives),
-    FAULT(collective_against_message), FAULT(leaves_early), FAULT(message_count),
-    FAULT(message_type), FAULT(never_received), FAULT(never_sent), FAULT(never_sent_in_async),
-    FAULT(large_sends_first), FAULT(small_sends_first), FAULT(both_receive_first)};
+#define FAULT(name) \
+  { #name, name }
+const std::map<std::string, Fault> faults = {FAULT(none),
+                                             FAULT(status),
+                                             FAULT(out_of_memory),
+                                             FAULT(throws_alone),
+                                             FAULT(throws_alone_in_async),
+                                             FAULT(throws_in_a_message),
+                                             FAULT(throws_everywhere),
+                                             FAULT(throws_no_exception),
+                                             FAULT(refuses_everywhere),
+                                             FAULT(refuses_alone),
+                                             FAULT(killed),
+                                             FAULT(crashes),
+                                             FAULT(aborts),
+                                             FAULT(leaves_the_process),
+                                             FAULT(peer_out_of_range),
+                                             FAULT(skipped_collective),
+                                             FAULT(skipped_collective_in_group),
+                                             FAULT(skipped_collective_in_async),
+                                             FAULT(other_count),
+                                             FAULT(other_type),
+                                             FAULT(other_reduction),
+                                             FAULT(other_root),
+                                             FAULT(other_group),
+                                             FAULT(swapped_collectives),
+                                             FAULT(collective_against_message),
+                                             FAULT(leaves_early),
+                                             FAULT(message_count),
+                                             FAULT(message_type),
+                                             FAULT(never_received),
+                                             FAULT(never_sent),
+                                             FAULT(never_sent_in_async),
+                                             FAULT(large_sends_first),
+                                             FAULT(small_sends_first),
+                                             FAULT(both_receive_first)};
 
 }  // namespace
 }  // namespace fivecuts

@@ -1,0 +1,117 @@
+// The library's collectives and the control channel.
+#include <algorithm>
+
+#include "common/comm/agreement.hpp"
+#include "common/comm/communicator_state.hpp"
+
+namespace fivecuts {
+
+// --- the library's collectives ---
+
+void Communicator::collective(Operation operation, Tensor tensor, Reduction reduction, int root) {
+  State& s = *state_;
+  if (s.guarded()) {
+    Envelope mine = s.envelope(operation, tensor);
+    mine.reduction = reduction;
+    mine.root = root;
+    agree(*s.transport, *s.observers.guard, s.name, mine);
+  }
+  // What a ring would send: n - 1 of n chunks to gather or to reduce, and both for an all-reduce. A
+  // broadcast goes down a chain.
+  const int n = s.size(), r = s.rank();
+  const auto bytes_without_chunk = [&](int chunk) {
+    return tensor.bytes() -
+           part_of(tensor.count(), n, (chunk + n) % n).count * size_of(tensor.type());
+  };
+  Traffic ring;
+  if (n > 1 && (operation == Operation::all_reduce || operation == Operation::reduce_scatter)) {
+    ring += {bytes_without_chunk(r), bytes_without_chunk(r + 1), 0, n - 1};
+  }
+  if (n > 1 && (operation == Operation::all_reduce || operation == Operation::all_gather)) {
+    ring += {bytes_without_chunk(r - 1), bytes_without_chunk(r), 0, n - 1};
+  }
+  if (operation == Operation::broadcast) {
+    const int hop = (r - root + n) % n;
+    ring +=
+        {hop < n - 1 ? tensor.bytes() : 0, hop > 0 ? tensor.bytes() : 0, 0, hop < n - 1 ? 1 : 0};
+  }
+  const int left = (r - 1 + n) % n;
+  if (s.transport->node(left) != s.transport->node(r)) ring.sent_inter_node = ring.sent;
+  s.observers.traffic->add({s.name, name_of(operation), true}, ring);
+}
+
+namespace {
+bool overlap(Tensor a, Tensor b) {
+  const std::less<const std::byte*> before;
+  return !a.empty() && !b.empty() && before(a.data(), b.data() + b.bytes()) &&
+         before(b.data(), a.data() + a.bytes());
+}
+}  // namespace
+
+void Communicator::all_reduce(Tensor t, Reduction reduction) {
+  collective(Operation::all_reduce, t, reduction, -1);
+  const auto watch = state_->observers.guard->watch([] { return "the library's all_reduce"; });
+  state_->transport->all_reduce(t, reduction);
+}
+
+void Communicator::broadcast(Tensor t, int root) {
+  state_->check_peer(root);
+  collective(Operation::broadcast, t, Reduction::sum, root);
+  const auto watch = state_->observers.guard->watch([] { return "the library's broadcast"; });
+  state_->transport->broadcast(t, root);
+}
+
+void Communicator::all_gather(Tensor part, Tensor whole) {
+  const Part place = part_of(whole.count(), size(), rank());
+  require(part.count() == place.count, "all_gather: a part of another size");
+  require(part.type() == whole.type(), "all_gather: a part of another type");
+  require(!overlap(part, whole) || part.data() == whole.part(place.first, place.count).data(),
+          "all_gather: a part that lies elsewhere in the whole than where it belongs");
+  collective(Operation::all_gather, whole, Reduction::sum, -1);
+  const auto watch = state_->observers.guard->watch([] { return "the library's all_gather"; });
+  state_->transport->all_gather(part, whole);
+}
+
+void Communicator::reduce_scatter(Tensor whole, Tensor part, Reduction reduction) {
+  require(part.count() == part_of(whole.count(), size(), rank()).count,
+          "reduce_scatter: a part of another size");
+  require(part.type() == whole.type(), "reduce_scatter: a part of another type");
+  require(!overlap(part, whole), "reduce_scatter: the part lies in the whole");
+  collective(Operation::reduce_scatter, whole, reduction, -1);
+  const auto watch = state_->observers.guard->watch([] { return "the library's reduce_scatter"; });
+  state_->transport->reduce_scatter(whole, part, reduction);
+}
+
+void Communicator::end_of_run() {
+  if (!state_->guarded()) return;
+  agree(*state_->transport, *state_->observers.guard, name(),
+        state_->envelope(Operation::end_of_run, Tensor()));
+}
+
+// --- the control channel ---
+
+std::vector<std::vector<std::byte>> Communicator::gather_bytes(
+    std::span<const std::byte> mine) const {
+  const auto watch = state_->observers.guard->watch([&] {
+    return fmt::format("the others on the control channel of '{}' (hashes, verdicts)",
+                       state_->name);
+  });
+  return state_->transport->all_gather_host(mine);
+}
+
+void Communicator::barrier() const { gather_bytes({}); }
+
+bool Communicator::all_true(bool mine) const {
+  const auto all = gather(static_cast<char>(mine));
+  return std::all_of(all.begin(), all.end(), [](char one) { return one != 0; });
+}
+
+std::vector<std::string> Communicator::gather_text(const std::string& mine) const {
+  std::vector<std::string> all;
+  for (const auto& bytes : gather_bytes(std::as_bytes(std::span(mine.data(), mine.size())))) {
+    all.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+  return all;
+}
+
+}  // namespace fivecuts
