@@ -31,5 +31,5 @@ for _ in 1 2 3 4 5 6; do
   [ -z "$left" ] && exit 0
   sleep 0.5
 done
-echo "expect: left behind:" $left
+echo "expect: left behind: $(echo "$left" | tr "\n" " ")"
 exit 1

@@ -23,7 +23,7 @@ awk -v work="$work" '/^\$ / {n++; print substr($0, 3) >(work "/command" n); next
 
 n=1
 while [ "$n" -le "$(cat "$work/count")" ]; do
-  command=$(sed "s#build/#$build/#g" "$work/command$n")
+  command=$(sed "s#build/#'$build'/#g" "$work/command$n")
   echo "\$ $command"
   sh -c "$command" >"$work/got" 2>&1
   touch "$work/want$n"
