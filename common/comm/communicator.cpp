@@ -174,7 +174,8 @@ void Communicator::State::agree(const Envelope& mine) const {
   }
   if (verdict.odd_rank >= 0) {
     throw GuardError(fmt::format("the ranks of '{}' disagree: rank 0 came to {}, rank {} to {}", name,
-                                 describe(verdict.first), verdict.odd_rank, describe(verdict.odd)));
+                                 describe(verdict.first), verdict.odd_rank, describe(verdict.odd)),
+                     rank() != 0);
   }
 }
 

@@ -71,6 +71,7 @@ fault(message_count 3 3 "rank 1 of 'world' waits for 4 x f32 from rank 0, which 
 fault(message_type 2 3 "rank 1 of 'world' waits for 2 x i64 from rank 0, which came to exchange of 4 x f32")
 fault(never_received 3 3 "rank 0 came to the end of its run, rank 2 to send of 5 x f32")
 fault(never_sent 3 3 "^rank 2 of 3: no progress for 2 s.*: waiting for a message: 5 x f32 from rank 0 on 'world'")
-fault(never_sent_in_async 2 3 "what it started with async.. on 'world'. and for a message: 5 x f32 from rank 0")
+fault(never_sent_in_async 2 3
+  "async.. on 'world'. and for a message: 5 x f32 from|5 x f32 from rank 0 on 'world'. and for what it started with async")
 fault(large_sends_first 2 3 "^rank 1 of 2: .*waiting for rank 0 to receive 1048576 x f32 on 'world'$")
 fault(both_receive_first 3 3 "^rank 0 of 3: .*waiting for a message: 10 x f32 from rank 1 on 'world'$")
