@@ -18,7 +18,8 @@ INSTANTIATE_TEST_SUITE_P(, Collectives, guards_and_types(), guard_and_type);
 
 TEST_P(Collectives, AllReduce) {
   for (const std::int64_t count : sizes(n)) {
-    const Buffer sum = of_rank(context, type, count, rank), max = of_rank(context, type, count, rank);
+    const Buffer sum = of_rank(context, type, count, rank),
+                 max = of_rank(context, type, count, rank);
     comm.all_reduce(sum);
     comm.all_reduce(max, Reduction::max);
     EXPECT_TRUE(holds(sum, [&](std::int64_t i) { return sum_of_ranks(n, i); }));
@@ -39,9 +40,8 @@ TEST_P(Collectives, BroadcastFromEveryRoot) {
 TEST_P(Collectives, AllGatherAndReduceScatterOfRaggedParts) {
   for (const std::int64_t count : sizes(n)) {
     const auto [first, mine] = part_of(count, n, rank);
-    const Buffer part = filled(context, type, mine, [&, at = first](std::int64_t i) {
-      return value(rank, at + i);
-    });
+    const Buffer part = filled(context, type, mine,
+                               [&, at = first](std::int64_t i) { return value(rank, at + i); });
     const Buffer whole = blank(context, type, count);
     comm.all_gather(part, whole);
     for (int r = 0; r < n; ++r) {
@@ -61,9 +61,10 @@ TEST_P(Collectives, AllGatherAndReduceScatterOfRaggedParts) {
 TEST_P(Collectives, AllGatherOfAPartThatLiesInItsPlace) {
   for (const std::int64_t count : {n - 1, 1000, 1857}) {
     const auto [first, mine] = part_of(count, n, rank);
-    const Buffer whole = filled(context, type, count, [&, at = first, end = first + mine](std::int64_t i) {
-      return i >= at && i < end ? value(0, i) : -1;
-    });
+    const Buffer whole =
+        filled(context, type, count, [&, at = first, end = first + mine](std::int64_t i) {
+          return i >= at && i < end ? value(0, i) : -1;
+        });
     comm.all_gather(whole.tensor().part(first, mine), whole);
     EXPECT_TRUE(holds_of_rank(whole, 0));
   }
@@ -100,8 +101,10 @@ TEST_P(Collectives, AreChargedAsARing) {
     };
     EXPECT_EQ(over_ranks("all_reduce"),
               (Traffic{2 * (n - 1) * bytes, 2 * (n - 1) * bytes, 0, 2 * n * (n - 1)}));
-    EXPECT_EQ(over_ranks("all_gather"), (Traffic{(n - 1) * bytes, (n - 1) * bytes, 0, n * (n - 1)}));
-    EXPECT_EQ(over_ranks("reduce_scatter"), (Traffic{(n - 1) * bytes, (n - 1) * bytes, 0, n * (n - 1)}));
+    EXPECT_EQ(over_ranks("all_gather"),
+              (Traffic{(n - 1) * bytes, (n - 1) * bytes, 0, n * (n - 1)}));
+    EXPECT_EQ(over_ranks("reduce_scatter"),
+              (Traffic{(n - 1) * bytes, (n - 1) * bytes, 0, n * (n - 1)}));
     EXPECT_EQ(over_ranks("broadcast"), (Traffic{(n - 1) * bytes, (n - 1) * bytes, 0, n - 1}));
     EXPECT_EQ(context.traffic.measured(), Traffic{});
   }
@@ -144,7 +147,8 @@ TEST_P(Groups, OddAndEvenKeepTheOrderOfTheRanks) {
   EXPECT_EQ(members(group), digits([&](int r) { return r % 2 == rank % 2; }));
   const int size = group.size(), next = (group.rank() + 1) % size;
   const Buffer got = blank(context, type, 1857);
-  group.exchange(to((group.rank() + size - 1) % size, of_rank(context, type, 1857, rank)), from(next, got));
+  group.exchange(to((group.rank() + size - 1) % size, of_rank(context, type, 1857, rank)),
+                 from(next, got));
   EXPECT_TRUE(holds_of_rank(got, 2 * next + rank % 2));
 }
 
@@ -205,7 +209,8 @@ TEST_P(Async, HandlesWaitOnlyForTheirOwnWork) {
   std::vector<Buffer> buffers;
   for (int k = 0; k < 8; ++k) {
     buffers.push_back(of_rank(context, type, 5000, rank));
-    handles.push_back(comm.async([t = buffers.back().tensor()](Communicator& lane) { lane.all_reduce(t); }));
+    handles.push_back(
+        comm.async([t = buffers.back().tensor()](Communicator& lane) { lane.all_reduce(t); }));
   }
   for (std::size_t k = handles.size(); k-- > 0;) {
     handles[k].wait();
@@ -223,7 +228,7 @@ TEST_P(Async, WhatItThrowsArrivesAtWait) {
     what = error.what();
   }
   EXPECT_EQ(what, "from the stream");
-  after.wait();  // the stream goes on
+  after.wait();   // the stream goes on
   thrown.wait();  // said once
 }
 
@@ -258,7 +263,8 @@ TEST_P(Async, AHandleThatGoesOutOfScopeWaits) {
 TEST_P(Async, RunsBesideMessagesOfTheCaller) {
   const std::int64_t count = 1 << 16;
   const Buffer reduced = of_rank(context, type, count, rank);
-  const Buffer behind = of_rank(context, type, count, rank), got_behind = blank(context, type, count);
+  const Buffer behind = of_rank(context, type, count, rank),
+               got_behind = blank(context, type, count);
   Pending pending = comm.async([&](Communicator& lane) {
     for (int k = 0; k < 10; ++k) {
       lane.exchange(to(right, behind), from(left, got_behind));
@@ -299,7 +305,9 @@ TEST_P(ControlChannel, Gathers) {
 
 TEST_P(ControlChannel, GathersTextsOfAnyLength) {
   const auto text_of = [](int r) {
-    return r == 1 ? std::string() : std::string(static_cast<std::size_t>(1 + 20000 * r), static_cast<char>('a' + r));
+    return r == 1
+               ? std::string()
+               : std::string(static_cast<std::size_t>(1 + 20000 * r), static_cast<char>('a' + r));
   };
   const auto texts = comm.gather_text(text_of(rank));
   ASSERT_EQ(static_cast<int>(texts.size()), n);

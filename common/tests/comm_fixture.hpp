@@ -1,6 +1,6 @@
 #pragma once
-// What the tests of the communicator share: numbers that tell rank and index, compared with ==, and two
-// contexts over the same ranks, one with the guard and one without.
+// What the tests of the communicator share: numbers that tell rank and index, compared with ==, and
+// two contexts over the same ranks, one with the guard and one without.
 #include <string>
 #include <tuple>
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace fivecuts {
 
-/// What `rank` puts at `index`. Small enough that sums over a few ranks are exact in f32; a shifted,
-/// swapped or repeated piece gives other numbers.
+/// What `rank` puts at `index`. Small enough that sums over a few ranks are exact in f32; a
+/// shifted, swapped or repeated piece gives other numbers.
 inline std::int64_t value(int rank, std::int64_t index) { return index % 1009 * 8 + rank + 1; }
 
 /// The context without a guard, over the same ranks as test_context().

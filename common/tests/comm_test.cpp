@@ -14,8 +14,7 @@ class UnguardedContext : public testing::Environment {
   void SetUp() override {
     CommonOptions options;
     options.guard = false;
-    the_unguarded =
-        std::make_unique<Context>(test_context().world.transport().split(0), options);
+    the_unguarded = std::make_unique<Context>(test_context().world.transport().split(0), options);
   }
   void TearDown() override { the_unguarded.reset(); }
 };
@@ -53,7 +52,8 @@ TEST_P(Messages, ASendIsReceived) {
   }
 }
 
-/// Four messages of other sizes to the right at once; the receives are waited for in order or last first.
+/// Four messages of other sizes to the right at once; the receives are waited for in order or last
+/// first.
 void four_at_once(Context& context, Communicator& comm, DType type, bool last_first) {
   const std::int64_t counts[] = {1000, 0, 1 << 18, 3};
   const int right = (comm.rank() + 1) % comm.size();
@@ -138,8 +138,8 @@ TEST_P(Exchange, WithAllPeersAtOnce) {
 
 TEST_P(Exchange, OfNothing) { comm.exchange_all({}); }
 
-// A pipeline's last stage receives, computes on what came, and only then sends back; the stage before it
-// has both in one exchange. So no send of an exchange may wait for a receive of it.
+// A pipeline's last stage receives, computes on what came, and only then sends back; the stage
+// before it has both in one exchange. So no send of an exchange may wait for a receive of it.
 TEST_P(Exchange, MeetsAReceiveFollowedByASend) {
   for (const std::int64_t count : {std::int64_t{1}, std::int64_t{1} << 20}) {
     if (rank % 2 == 0 && rank + 1 < n) {
@@ -158,7 +158,8 @@ TEST_P(Exchange, MeetsAReceiveFollowedByASend) {
 TEST_P(Exchange, FollowsImmediateMessagesOfTheSamePeer) {
   const std::int64_t count = 1 << 18;
   const Buffer first = of_rank(context, type, 5, 20 + rank), got_first = blank(context, type, 5);
-  const Buffer second = of_rank(context, type, count, rank), got_second = blank(context, type, count);
+  const Buffer second = of_rank(context, type, count, rank),
+               got_second = blank(context, type, count);
   Pending receive = comm.ireceive(left, got_first);
   Pending send = comm.isend(right, first);
   comm.exchange(from(left, got_second), to(right, second));
@@ -195,7 +196,8 @@ TEST_P(Ledger, CountsMessagesPerCommunicatorAndOperation) {
   // What a rank sends to itself is on no wire.
   const std::int64_t wire = n > 1 ? 1 : 0, paired = pairs.size() == 2 ? 1 : 0;
   EXPECT_EQ(traffic("world", "send"), (Traffic{wire * 7 * size, wire * 7 * size, 0, wire}));
-  EXPECT_EQ(traffic("world", "exchange"), (Traffic{wire * 1857 * size, wire * 1857 * size, 0, wire * 2}));
+  EXPECT_EQ(traffic("world", "exchange"),
+            (Traffic{wire * 1857 * size, wire * 1857 * size, 0, wire * 2}));
   EXPECT_EQ(traffic("pairs", "exchange"),
             (Traffic{paired * 1857 * size, paired * 1857 * size, 0, paired}));
   EXPECT_EQ(context.traffic.measured("world").messages, 3 * wire);

@@ -23,7 +23,8 @@ struct Scene {
 };
 using Fault = void (*)(const Scene&);
 
-// --- the ranks' own faults ------------------------------------------------------------------------------
+// --- the ranks' own faults
+// ------------------------------------------------------------------------------
 
 void none(const Scene& s) { s.comm.all_reduce(s.f32(5)); }
 void status(const Scene&) {}  // of the last rank only: see main
@@ -85,7 +86,8 @@ void leaves_the_process(const Scene& s) {
 }
 void peer_out_of_range(const Scene& s) { s.comm.send(s.n, s.f32(5)); }
 
-// --- ranks that disagree about a collective -------------------------------------------------------------
+// --- ranks that disagree about a collective
+// -------------------------------------------------------------
 
 void skipped_collective(const Scene& s) {
   const Buffer a = s.f32(24), b = s.f32(7);
@@ -131,7 +133,8 @@ void leaves_early(const Scene& s) {
   for (int step = 0; step < (s.last() ? 2 : 3); ++step) s.comm.all_reduce(a);
 }
 
-// --- ranks that disagree about a message ----------------------------------------------------------------
+// --- ranks that disagree about a message
+// ----------------------------------------------------------------
 
 void message_count(const Scene& s) {
   if (s.rank == 0) s.comm.send(1, s.f32(5));
@@ -169,18 +172,42 @@ void both_receive_first(const Scene& s) {
   s.comm.send(1 - s.rank, b);
 }
 
-#define FAULT(name) {#name, name}
-const std::map<std::string, Fault> faults = {
-    FAULT(none), FAULT(status), FAULT(out_of_memory), FAULT(throws_alone),
-    FAULT(throws_alone_in_async), FAULT(throws_in_a_message), FAULT(throws_everywhere),
-    FAULT(throws_no_exception), FAULT(refuses_everywhere), FAULT(refuses_alone), FAULT(killed),
-    FAULT(crashes), FAULT(aborts), FAULT(leaves_the_process), FAULT(peer_out_of_range),
-    FAULT(skipped_collective), FAULT(skipped_collective_in_group),
-    FAULT(skipped_collective_in_async), FAULT(other_count), FAULT(other_type),
-    FAULT(other_reduction), FAULT(other_root), FAULT(other_group), FAULT(swapped_collectives),
-    FAULT(collective_against_message), FAULT(leaves_early), FAULT(message_count),
-    FAULT(message_type), FAULT(never_received), FAULT(never_sent), FAULT(never_sent_in_async),
-    FAULT(large_sends_first), FAULT(small_sends_first), FAULT(both_receive_first)};
+#define FAULT(name) \
+  { #name, name }
+const std::map<std::string, Fault> faults = {FAULT(none),
+                                             FAULT(status),
+                                             FAULT(out_of_memory),
+                                             FAULT(throws_alone),
+                                             FAULT(throws_alone_in_async),
+                                             FAULT(throws_in_a_message),
+                                             FAULT(throws_everywhere),
+                                             FAULT(throws_no_exception),
+                                             FAULT(refuses_everywhere),
+                                             FAULT(refuses_alone),
+                                             FAULT(killed),
+                                             FAULT(crashes),
+                                             FAULT(aborts),
+                                             FAULT(leaves_the_process),
+                                             FAULT(peer_out_of_range),
+                                             FAULT(skipped_collective),
+                                             FAULT(skipped_collective_in_group),
+                                             FAULT(skipped_collective_in_async),
+                                             FAULT(other_count),
+                                             FAULT(other_type),
+                                             FAULT(other_reduction),
+                                             FAULT(other_root),
+                                             FAULT(other_group),
+                                             FAULT(swapped_collectives),
+                                             FAULT(collective_against_message),
+                                             FAULT(leaves_early),
+                                             FAULT(message_count),
+                                             FAULT(message_type),
+                                             FAULT(never_received),
+                                             FAULT(never_sent),
+                                             FAULT(never_sent_in_async),
+                                             FAULT(large_sends_first),
+                                             FAULT(small_sends_first),
+                                             FAULT(both_receive_first)};
 
 }  // namespace
 }  // namespace fivecuts

@@ -64,8 +64,9 @@ TEST(Guard, AMessageFitsByCountAndType) {
   EXPECT_FALSE(fits(made(Operation::send, 5), 5, DType::i64));
   // As many bytes, but of another type.
   EXPECT_FALSE(fits(made(Operation::exchange, 2, DType::f32), 1, DType::i64));
-  for (const Operation operation : {Operation::all_reduce, Operation::broadcast, Operation::all_gather,
-                                    Operation::reduce_scatter, Operation::split, Operation::end_of_run}) {
+  for (const Operation operation :
+       {Operation::all_reduce, Operation::broadcast, Operation::all_gather,
+        Operation::reduce_scatter, Operation::split, Operation::end_of_run}) {
     EXPECT_FALSE(fits(made(operation, 5), 5, DType::f32)) << name_of(operation);
   }
 }
