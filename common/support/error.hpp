@@ -23,7 +23,10 @@ struct UsageError : std::runtime_error {
 
 /// The ranks disagree about what they do together; found by the guard.
 struct GuardError : std::runtime_error {
-  using std::runtime_error::runtime_error;
+  /// `said_elsewhere`: another rank throws the same sentence, and is the one to print it.
+  explicit GuardError(const std::string& what, bool said = false)
+      : std::runtime_error(what), said_elsewhere(said) {}
+  bool said_elsewhere;
 };
 
 /// A fault in a run, with the place where it was found.

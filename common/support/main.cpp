@@ -78,7 +78,7 @@ bool parse(CLI::App& app, int argc, char** argv, bool speaks) {
 /// on every rank alike is then said once.
 [[noreturn]] void end_all(int rank, int size, int status, const char* what) {
   using namespace std::chrono_literals;
-  if (rank > 0) std::this_thread::sleep_for(300ms + 200ms * std::min(rank, 8));
+  std::this_thread::sleep_for(said_elsewhere ? 5000ms : rank > 0 ? 300ms + 200ms * std::min(rank, 8) : 0ms);
   std::fflush(stdout);
   fmt::print(stderr, "rank {} of {}: {}\n", rank, size, what);
   abort_all_ranks(status);
@@ -93,7 +93,8 @@ int refuse(Context& context, const CLI::App& app, const UsageError& error) {
     return exit_usage;
   } catch (const GuardError& disagreement) {
     fmt::print(stderr, "rank {} of {}: {}\n", context.rank(), context.size(), error.what());
-    end_all(context.rank(), context.size(), exit_guard, disagreement.what());
+    end_all(context.rank(), context.size(), exit_guard, disagreement.what(),
+            disagreement.said_elsewhere);
   }
 }
 
@@ -109,7 +110,7 @@ int run_story(const Program& program, CLI::App& app, std::unique_ptr<Transport> 
   } catch (const UsageError& error) {
     return refuse(context, app, error);
   } catch (const GuardError& error) {
-    end_all(rank, size, exit_guard, error.what());
+    end_all(rank, size, exit_guard, error.what(), error.said_elsewhere);
   } catch (const std::exception& error) {
     end_all(rank, size, exit_failed, error.what());
   } catch (...) {
