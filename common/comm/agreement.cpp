@@ -98,7 +98,8 @@ void agree(Transport& transport, Guard& guard, const std::string& name, const En
       transport.rank() == 0 ? judge(transport, mine, name, watch) : ask(transport, mine);
   if (verdict.odd_rank < 0) return;
   throw GuardError(fmt::format("the ranks of '{}' disagree: rank 0 came to {}, rank {} to {}", name,
-                               describe(verdict.first), verdict.odd_rank, describe(verdict.odd)));
+                               describe(verdict.first), verdict.odd_rank, describe(verdict.odd)),
+                   transport.rank() != 0);
 }
 
 }  // namespace fivecuts

@@ -21,8 +21,9 @@ bool close(double got, double want) {
 
 bool is_result(std::span<const float> got, const std::vector<double>& result) {
   bool same = got.size() == result.size();
-  for (std::size_t i = 0; same && i < got.size(); ++i)
+  for (std::size_t i = 0; same && i < got.size(); ++i) {
     same = close(static_cast<double>(got[i]), result[i]);
+  }
   return same;
 }
 
@@ -87,8 +88,8 @@ int run_exercise(int argc, char** argv, const std::string& name, const std::stri
       return exit_blocked;
     } catch (const GuardError&) {
       throw;
-    } catch (
-        const std::exception& error) {  // thrown by the learner's own calls, on this rank at least
+    } catch (const std::exception& error) {
+      // Thrown by the learner's own calls, on this rank at least.
       fail(fmt::format("not yet: {}", error.what()));
     }
   };

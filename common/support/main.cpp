@@ -78,7 +78,9 @@ bool parse(CLI::App& app, int argc, char** argv, bool speaks) {
 /// on every rank alike is then said once.
 [[noreturn]] void end_all(int rank, int size, int status, const char* what) {
   using namespace std::chrono_literals;
-  std::this_thread::sleep_for(said_elsewhere ? 5000ms : rank > 0 ? 300ms + 200ms * std::min(rank, 8) : 0ms);
+  std::this_thread::sleep_for(said_elsewhere ? 5000ms
+                              : rank > 0     ? 300ms + 200ms * std::min(rank, 8)
+                                             : 0ms);
   std::fflush(stdout);
   fmt::print(stderr, "rank {} of {}: {}\n", rank, size, what);
   abort_all_ranks(status);
