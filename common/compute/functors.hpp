@@ -14,14 +14,11 @@
 
 namespace fivecuts::detail {
 
-/// e^x to 2 units in the last place, without a branch or a call, so that loops over it become
-/// vector code (std::exp does not, short of -ffast-math). x = n ln 2 + r, e^x = 2^n e^r, with n the
-/// nearest integer and e^r = 1 + r + r^2 q(r), q the minimax polynomial on |r| <= ln 2 / 2
-/// (relative error of e^r 4e-9; Taylor's of this degree 1e-7). Saturates outside [-87.3, 88.3]; NaN
-/// stays NaN.
-FIVECUTS_HD inline float exp_(float x) {
-  x = x < -87.3f ? -87.3f : x;
-  x = x > 88.3f ? 88.3f : x;
+/// e^x for |x| <= 87 to 2 units in the last place, without a branch or a call, so that loops over it
+/// become vector code (std::exp does not, short of -ffast-math). x = n ln 2 + r, e^x = 2^n e^r, with n
+/// the nearest integer and e^r = 1 + r + r^2 q(r), q the minimax polynomial on |r| <= ln 2 / 2 (relative
+/// error of e^r 4e-9; Taylor's of this degree 1e-7). NaN stays NaN.
+FIVECUTS_HD inline float exp_in_range(float x) {
   // Adding 1.5 * 2^23 leaves the nearest integer in the low bits of the sum.
   const float shifted = x * 1.44269504f + 12582912.0f;
   const float n = shifted - 12582912.0f;
@@ -37,21 +34,31 @@ FIVECUTS_HD inline float exp_(float x) {
   return p * std::bit_cast<float>(power);
 }
 
+/// e^x; saturates outside [-87.3, 88.3].
+FIVECUTS_HD inline float exp_(float x) {
+  x = x < -87.3f ? -87.3f : x;
+  x = x > 88.3f ? 88.3f : x;
+  return exp_in_range(x);
+}
+
 /// GELU in its tanh form (Hendrycks and Gimpel, arXiv:1606.08415): z * sigmoid(2u),
 /// u = sqrt(2/pi) (z + 0.044715 z^3). Beyond |z| = far it is 0 or z and its slope 0 or 1 in every
-/// bit that counts: stopping there keeps a large z from meeting the limits of exp_, and inf * 0.
+/// bit that counts: stopping there keeps 2u in the range of exp_in_range, and away from inf * 0.
 struct Gelu {
   static constexpr float far = 9.5f;
   static constexpr float a = 1.5957691216f;  // 2 sqrt(2/pi)
   static constexpr float b = 0.0713548163f;  // a * 0.044715
-  FIVECUTS_HD static float gate(float z) { return 1.0f / (1.0f + exp_(-z * (a + b * z * z))); }
+  FIVECUTS_HD static float at_least(float z) { return z < -far ? -far : z; }
+  FIVECUTS_HD static float at_most(float z) { return z > far ? far : z; }
+  FIVECUTS_HD static float gate(float z) {
+    return 1.0f / (1.0f + exp_in_range(-z * (a + b * z * z)));
+  }
   FIVECUTS_HD static float value(float z) {
-    z = z < -far ? -far : z;
-    return z * gate(z);
+    z = at_least(z);
+    return z * gate(at_most(z));
   }
   FIVECUTS_HD static float slope(float z) {
-    z = z < -far ? -far : z;
-    z = z > far ? far : z;
+    z = at_most(at_least(z));
     const float s = gate(z);
     return s + z * s * (1.0f - s) * (a + 3.0f * b * z * z);
   }

@@ -74,13 +74,14 @@ bool parse(CLI::App& app, int argc, char** argv, bool speaks) {
   return true;
 }
 
-/// Prints one sentence and ends all ranks. A rank lets those below it speak first: what went wrong
-/// on every rank alike is then said once.
-[[noreturn]] void end_all(int rank, int size, int status, const char* what) {
+/// Prints one sentence and ends all ranks. Where every rank has the same to say, one of them speaks,
+/// and its end takes the others along: those who know that it is said elsewhere wait for that, and
+/// speak only if it never comes; otherwise a rank lets those below it speak first.
+[[noreturn]] void end_all(int rank, int size, int status, const char* what,
+                          bool said_elsewhere = false) {
   using namespace std::chrono_literals;
-  std::this_thread::sleep_for(said_elsewhere ? 5000ms
-                              : rank > 0     ? 300ms + 200ms * std::min(rank, 8)
-                                             : 0ms);
+  const auto turn = rank > 0 ? 300ms + 200ms * std::min(rank, 8) : 0ms;
+  std::this_thread::sleep_for(said_elsewhere ? 5000ms : turn);
   std::fflush(stdout);
   fmt::print(stderr, "rank {} of {}: {}\n", rank, size, what);
   abort_all_ranks(status);
