@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <utility>
 #ifdef __linux__
 #include <sys/mman.h>
 #endif
@@ -17,25 +18,40 @@ constexpr bool pass_through = false;
 #endif
 
 constexpr std::size_t huge_page = std::size_t{2} << 20;
+constexpr std::size_t slab_size = std::size_t{32} << 20;
 
 std::size_t rounded(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
 
-void* from_system(std::size_t capacity) {
-  const bool huge = capacity >= huge_page;
-  void* data = std::aligned_alloc(huge ? huge_page : CachingAllocator::alignment, capacity);
-  if (data == nullptr) throw std::bad_alloc();
-#ifdef __linux__
-  if (huge) madvise(data, capacity, MADV_HUGEPAGE);
-#endif
-  return data;
-}
-
 }  // namespace
 
 CachingAllocator::~CachingAllocator() {
-  for (const auto& [capacity, data] : free_) std::free(data);
+  for (void* data : from_system_) std::free(data);
+}
+
+void* CachingAllocator::from_system(std::size_t capacity) {
+  const bool huge = capacity >= huge_page;
+  void* data = std::aligned_alloc(huge ? huge_page : alignment, capacity);
+  if (data == nullptr) throw std::bad_alloc();
+  ++system_allocations_;
+#ifdef __linux__
+  if (huge) madvise(data, capacity, MADV_HUGEPAGE);
+#endif
+  if (!pass_through) from_system_.push_back(data);
+  return data;
+}
+
+/// Blocks that are too small for a huge page of their own are cut from slabs that have them: a
+/// model's layers then lie together, in few pages.
+void* CachingAllocator::fresh(std::size_t capacity) {
+  if (pass_through || capacity >= huge_page) return from_system(capacity);
+  if (slab_left_ < capacity) {
+    slab_ = static_cast<std::byte*>(from_system(slab_size));
+    slab_left_ = slab_size;
+  }
+  slab_left_ -= capacity;
+  return std::exchange(slab_, slab_ + capacity);
 }
 
 CachingAllocator::Block CachingAllocator::allocate(std::size_t bytes) {
@@ -49,8 +65,7 @@ CachingAllocator::Block CachingAllocator::allocate(std::size_t bytes) {
     free_.erase(fit);
     return block;
   }
-  ++system_allocations_;
-  const Block block{from_system(capacity), capacity};
+  const Block block{fresh(capacity), capacity};
   // Fresh memory that nobody wrote must not pass for zeros: all-ones bytes are NaN.
   if (pass_through) std::memset(block.data, 0xFF, capacity);
   return block;

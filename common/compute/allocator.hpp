@@ -32,8 +32,13 @@ class CachingAllocator {
   std::int64_t system_allocations() const;
 
  private:
+  void* from_system(std::size_t capacity);
+  void* fresh(std::size_t capacity);
   mutable std::mutex mutex_;
   std::multimap<std::size_t, void*> free_;
+  std::vector<void*> from_system_;  ///< given back at the end
+  std::byte* slab_ = nullptr;       ///< the rest of the newest slab
+  std::size_t slab_left_ = 0;
   std::int64_t system_allocations_ = 0;
 };
 
