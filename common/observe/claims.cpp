@@ -14,8 +14,8 @@ namespace {
 
 std::string chinese(const std::string& verdict) {
   if (verdict == "TRUE") return "成立";
-  if (verdict == "IMPRECISE") return "不严谨";
-  return verdict == "WRONG" ? "错误" : "未给定";
+  if (verdict == "IMPRECISE") return "不精确";
+  return verdict == "WRONG" ? "有误" : "未说清";
 }
 
 }  // namespace

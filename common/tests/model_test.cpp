@@ -138,8 +138,8 @@ TEST(Compare, AcceptsWhatIsWithin) {
   const int rank = test_context().rank(), size = test_context().size();
   const Verdict verdict = judge({-1000.9f, 5e-6f, 1}, {-1000, 0, 1});
   EXPECT_TRUE(verdict.ok) << verdict.text;
-  EXPECT_TRUE(has(verdict.text, fmt::format("{} rank", size)) &&
-              has(verdict.text, "3 elements within 9.0e-01"))
+  EXPECT_TRUE(has(verdict.text, fmt::format("within 9.0e-01 of golden ({} rank", size)) &&
+              has(verdict.text, "x 3 elements)"))
       << verdict.text;
   EXPECT_TRUE(judge(floats(of_rank(rank)), of_rank(rank), 3 * rank).ok);
   EXPECT_TRUE(judge({}, {}).ok);

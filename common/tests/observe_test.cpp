@@ -1,10 +1,13 @@
 // Ledgers, tables, units and claims: what a run says about itself.
+#include <fstream>
+#include <set>
 #include <thread>
 
 #include "common/observe/claims.hpp"
 #include "common/observe/memory_ledger.hpp"
 #include "common/observe/table.hpp"
 #include "common/observe/traffic_ledger.hpp"
+#include "common/support/main.hpp"
 #include "common/support/units.hpp"
 #include "common/tests/helpers.hpp"
 
@@ -250,6 +253,31 @@ TEST(Claims, LoadOrNameTheFile) {
     const TemporaryFile file(broken);
     EXPECT_TRUE(has(said(file.path), file.path.string())) << broken << ": " << said(file.path);
   }
+}
+
+// The list of this repository: complete, in both languages, and all of it in docs/claims.md.
+TEST(Claims, OfTheNotesAreAllThere) {
+  const auto docs = source_folder() / "docs";
+  const std::vector<Claim> claims = load_claims(docs / "claims.json");
+  std::ifstream file(docs / "claims.md");
+  const std::string page((std::istreambuf_iterator<char>(file)), {});
+  const auto cell = [](std::string text) {  // as a table of Markdown holds it
+    for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2)
+      text.insert(at, 1, '\\');
+    return text;
+  };
+  std::set<std::string> ids;
+  int only_here = 0;
+  for (const Claim& claim : claims) {
+    EXPECT_TRUE(ids.insert(claim.id).second) << claim.id << " twice";
+    only_here += claim.shown_in == "doc" ? 1 : 0;
+    for (const std::string& text : {"| " + claim.id + " |", cell(claim.claim), cell(claim.claim_zh),
+                                    cell(claim.right), cell(claim.right_zh)}) {
+      EXPECT_TRUE(!text.empty() && has(page, text)) << claim.id << ": " << text;
+    }
+  }
+  EXPECT_EQ(claims.size(), 151u);
+  EXPECT_EQ(only_here, 9);
 }
 
 }  // namespace
