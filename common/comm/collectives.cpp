@@ -8,7 +8,8 @@ namespace fivecuts {
 
 // --- the library's collectives ---
 
-void Communicator::collective(Operation operation, Tensor tensor, Reduction reduction, int root) {
+Guard::Watch Communicator::collective(Operation operation, Tensor tensor, Reduction reduction,
+                                      int root) {
   State& s = *state_;
   if (s.guarded()) {
     Envelope mine = s.envelope(operation, tensor);
@@ -38,6 +39,8 @@ void Communicator::collective(Operation operation, Tensor tensor, Reduction redu
   const int left = (r - 1 + n) % n;
   if (s.transport->node(left) != s.transport->node(r)) ring.sent_inter_node = ring.sent;
   s.observers.traffic->add({s.name, name_of(operation), true}, ring);
+  return s.observers.guard->watch(
+      [&] { return fmt::format("the library's {} on '{}'", name_of(operation), s.name); });
 }
 
 namespace {
@@ -49,15 +52,13 @@ bool overlap(Tensor a, Tensor b) {
 }  // namespace
 
 void Communicator::all_reduce(Tensor t, Reduction reduction) {
-  collective(Operation::all_reduce, t, reduction, -1);
-  const auto watch = state_->observers.guard->watch([] { return "the library's all_reduce"; });
+  const Guard::Watch watch = collective(Operation::all_reduce, t, reduction, -1);
   state_->transport->all_reduce(t, reduction);
 }
 
 void Communicator::broadcast(Tensor t, int root) {
   state_->check_peer(root);
-  collective(Operation::broadcast, t, Reduction::sum, root);
-  const auto watch = state_->observers.guard->watch([] { return "the library's broadcast"; });
+  const Guard::Watch watch = collective(Operation::broadcast, t, Reduction::sum, root);
   state_->transport->broadcast(t, root);
 }
 
@@ -67,8 +68,7 @@ void Communicator::all_gather(Tensor part, Tensor whole) {
   require(part.type() == whole.type(), "all_gather: a part of another type");
   require(!overlap(part, whole) || part.data() == whole.part(place.first, place.count).data(),
           "all_gather: a part that lies elsewhere in the whole than where it belongs");
-  collective(Operation::all_gather, whole, Reduction::sum, -1);
-  const auto watch = state_->observers.guard->watch([] { return "the library's all_gather"; });
+  const Guard::Watch watch = collective(Operation::all_gather, whole, Reduction::sum, -1);
   state_->transport->all_gather(part, whole);
 }
 
@@ -77,8 +77,7 @@ void Communicator::reduce_scatter(Tensor whole, Tensor part, Reduction reduction
           "reduce_scatter: a part of another size");
   require(part.type() == whole.type(), "reduce_scatter: a part of another type");
   require(!overlap(part, whole), "reduce_scatter: the part lies in the whole");
-  collective(Operation::reduce_scatter, whole, reduction, -1);
-  const auto watch = state_->observers.guard->watch([] { return "the library's reduce_scatter"; });
+  const Guard::Watch watch = collective(Operation::reduce_scatter, whole, reduction, -1);
   state_->transport->reduce_scatter(whole, part, reduction);
 }
 

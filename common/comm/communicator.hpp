@@ -112,7 +112,9 @@ class Communicator {
   explicit Communicator(std::shared_ptr<State> state) : state_(std::move(state)) {}
   Pending async_work(std::function<void(Communicator&)> work);
   std::vector<std::vector<std::byte>> gather_bytes(std::span<const std::byte> mine) const;
-  void collective(Operation operation, Tensor tensor, Reduction reduction, int root);
+  /// What comes before a collective of the library: the check that all ranks come to it, and its
+  /// charge.
+  Guard::Watch collective(Operation operation, Tensor tensor, Reduction reduction, int root);
   std::shared_ptr<State> state_;
 };
 
