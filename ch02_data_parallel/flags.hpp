@@ -11,10 +11,10 @@ inline void declare(CLI::App& app, TrainingOptions& o) {
             "parts in which each rank computes its rows");
   add_count(app, "--epochs", o.epochs, 1, 1000, "passes over the digits");
   // Deeper models and larger steps amplify rounding until no comparison with golden means anything.
-  add_count(app, "--layers", o.layers, 1, 16, "layers of the model");
+  add_count(app, "--layers", o.layers, 1, 8, "layers of the model");
   add_count(app, "--width", o.width, 1, 4096, "width of its hidden layers");
   add_count(app, "--seed", o.seed, 0, INT32_MAX, "of the weights and the order of the data");
-  add_positive(app, "--learning-rate", o.learning_rate, 0.02, "of Adam");
+  add_positive(app, "--learning-rate", o.learning_rate, 0.01, "of Adam");
   std::vector<std::string> names;
   for (const NamedRung& rung : all_rungs()) names.emplace_back(rung.name);
   const auto choose = [&o](const std::string& chosen) {

@@ -82,6 +82,11 @@ AdamOptions adam_of(const TrainingOptions& o) {
   return {.learning_rate = static_cast<float>(o.learning_rate)};
 }
 
+bool follows_to_the_end(const TrainingOptions& o) {
+  return o.layers <= 4 && o.width <= 256 && o.batch >= 32 && o.learning_rate <= 3e-3 &&
+         o.epochs <= 60;
+}
+
 Shard load_shard(Device& device, const Samples& data, std::span<const std::int64_t> rows,
                  std::int64_t global_rows) {
   const auto count = static_cast<std::int64_t>(rows.size());

@@ -7,13 +7,14 @@ judge() {
     verdict='does not compile' sentence=$(grep -m 1 -E 'error|undefined reference' "$log")
     return
   fi
-  show mpirun -n 3 --timeout 100 "$2" >"$log" 2>&1
+  show mpirun -n 3 --timeout 30 "$2" >"$log" 2>&1
   case $? in
     0) verdict=passed ;;
     1) verdict='not yet' ;;
     3) verdict=hangs ;;  # the guard's
-    110 | 241) verdict=hangs sentence='not at its end after 100 s'; return ;;  # the limit of mpirun 4, of mpirun 5
+    110 | 241) verdict=hangs sentence='not at its end after 30 s: is there a loop without an end?'; return ;;  # the limit of mpirun 4, of mpirun 5
     77) verdict=blocked ;;
+    139 | 134) verdict='not yet' sentence='your code wrote or read outside its memory (the run crashed); part() and copy() check'; return ;;
     *) verdict=broken ;;
   esac
   sentence=$(grep -m 1 -E "$verdict|^rank [0-9]+ of|exited on signal" "$log" || grep -m 1 '^[^-]' "$log")

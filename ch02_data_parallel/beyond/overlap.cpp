@@ -13,7 +13,7 @@ double overlapped_step(Replica& replica, const Shard& shard, Communicator& comm,
   const double loss = add_local_gradients(replica, shard, [&](std::size_t layer) {
     const Tensor gradient = replica.gradients[layer];
     reductions.push_back(
-        comm.async([&all_reduce, gradient](Communicator& lane) { all_reduce(lane, gradient); }));
+        comm.async([all_reduce, gradient](Communicator& lane) { all_reduce(lane, gradient); }));
   });
   for (Pending& reduction : reductions) reduction.wait();
   update(replica, shard.global_rows, options);

@@ -40,7 +40,10 @@ void check_case(ExerciseCheck& check, const std::vector<std::int64_t>& samples,
   }
   const auto total =
       static_cast<double>(std::accumulate(samples.begin(), samples.end(), std::int64_t{0}));
+  const std::int64_t mine = samples[static_cast<std::size_t>(comm.rank())];
+  const auto own = sum_of(comm.rank(), mine, count);
   const ExerciseCheck::Mistake mistakes[] = {
+      {own, "that is this rank's own gradient: nothing was summed over the ranks"},
       {sum, "that is the sum: it has not been divided by the number of samples"},
       {scaled(sum, 1 / total / total), "it was divided twice by the number of samples"},
       {scaled(sum, 1 / total / comm.size()),
@@ -49,21 +52,14 @@ void check_case(ExerciseCheck& check, const std::vector<std::int64_t>& samples,
       {scaled(sum, 1.0 / comm.size()),
        "the sum was divided by the number of ranks, not of samples"}};
 
-  const std::int64_t mine = samples[static_cast<std::size_t>(comm.rank())];
-  const auto start = sum_of(comm.rank(), mine, count);
   const Buffer gradient(check.context().device, Category::gradient, 1, count);
-  copy_in(std::vector<float>(start.begin(), start.end()), gradient);
-  std::int64_t entered = 0;
-  exercise::average(
-      comm,
-      [&](Communicator& c, Tensor t) {
-        entered += t.count();
-        library_all_reduce(c, t);
-      },
-      gradient, mine);
+  copy_in(std::vector<float>(own.begin(), own.end()), gradient);
+  ExerciseCheck::Reductions used;
+  exercise::average(comm, check.counted(used), gradient, mine);
   check.equal(fmt::format("{} elements, this rank has {} samples", count, mine), copy_out(gradient),
               scaled(sum, 1 / total), mistakes);
-  check.at_most("all-reduced elements", entered, count + 1);
+  check.nothing_but(used);
+  check.at_most("all-reduced elements", used.elements, count + 1);
 }
 
 }  // namespace

@@ -27,14 +27,8 @@ void check_case(ExerciseCheck& check, const std::vector<std::int64_t>& counts) {
   const Buffer bucket(device, Category::workspace, 1, total);
   check.context().memory.reset_peak();
   const std::int64_t before = check.context().memory.live();
-  std::int64_t calls = 0;
-  exercise::reduce_in_bucket(
-      comm,
-      [&](Communicator& c, Tensor t) {
-        ++calls;
-        library_all_reduce(c, t);
-      },
-      gradients, bucket);
+  ExerciseCheck::Reductions used;
+  exercise::reduce_in_bucket(comm, check.counted(used), gradients, bucket);
   for (std::size_t k = 0; k < counts.size(); ++k) {
     std::vector<double> want, own;
     for (std::int64_t i = 0; i < counts[k]; ++i) {
@@ -48,7 +42,8 @@ void check_case(ExerciseCheck& check, const std::vector<std::int64_t>& counts) {
     check.equal(fmt::format("gradient {} of {}", k, counts.size()), copy_out(gradients[k]), want,
                 mistakes);
   }
-  check.at_most("calls of the all-reduce", calls, 1);
+  check.nothing_but(used);
+  check.at_most("calls of the all-reduce", used.calls, 1);
   check.at_most("allocated bytes", check.context().memory.peak() - before, 0);
 }
 

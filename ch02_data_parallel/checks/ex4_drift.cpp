@@ -27,9 +27,12 @@ void check_run(ExerciseCheck& check, int steps) {
   zero(weights);
   for (int step = 0; step < steps; ++step) {
     fill_uniform(gradient, 1, tensor_of(step, comm.rank()), bound);
+    const ExerciseCheck::Reductions none_allowed{.bytes_before =
+                                                     check.context().traffic.modelled().sent};
     const Traffic before = check.context().traffic.measured();
     exercise::sum_over_ranks(comm, gradient, workspace);
     const Traffic used = check.context().traffic.measured() - before;
+    check.nothing_but(none_allowed);
     std::vector<double> want(count);
     for (int r = 0; r < comm.size(); ++r) {
       for (std::int64_t i = 0; i < count; ++i) {

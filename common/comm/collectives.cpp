@@ -39,6 +39,10 @@ Guard::Watch Communicator::collective(Operation operation, Tensor tensor, Reduct
   const int left = (r - 1 + n) % n;
   if (s.transport->node(left) != s.transport->node(r)) ring.sent_inter_node = ring.sent;
   s.observers.traffic->add({s.name, name_of(operation), true}, ring);
+  if (s.observers.verbose) {
+    fmt::print(stderr, "rank {} of '{}': the library's {} of {} x {}\n", r, s.name,
+               name_of(operation), tensor.count(), fivecuts::name_of(tensor.type()));
+  }
   return s.observers.guard->watch(
       [&] { return fmt::format("the library's {} on '{}'", name_of(operation), s.name); });
 }

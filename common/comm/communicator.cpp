@@ -28,8 +28,7 @@ void Pending::wait() {
 // --- groups ---
 
 Communicator::Communicator(std::string name, std::unique_ptr<Transport> transport,
-                           Observers observers)
-    : state_(std::make_shared<State>()) {
+                           Observers observers) {
   const auto lane_of = [&](std::unique_ptr<Transport> over) {
     auto state = std::make_shared<State>();
     state->name = name;
@@ -61,14 +60,7 @@ Communicator Communicator::split(const std::string& name,
 
 // --- messages ---
 
-void Communicator::send(int peer, Tensor tensor) {
-  Pending pending = isend(peer, tensor);
-  const auto watch = state_->observers.guard->watch([&] {
-    return fmt::format("rank {} to receive {} x {} on '{}'", peer, tensor.count(),
-                       name_of(tensor.type()), name());
-  });
-  pending.wait();
-}
+void Communicator::send(int peer, Tensor tensor) { isend(peer, tensor).wait(); }
 
 void Communicator::receive(int peer, Tensor tensor) { ireceive(peer, tensor).wait(); }
 
@@ -81,7 +73,11 @@ Pending Communicator::isend(int peer, Tensor tensor) {
   std::shared_ptr<InFlight> announced;
   if (s.guarded()) std::tie(envelope, announced) = s.announce(Operation::send, transfer);
   std::shared_ptr<InFlight> data = s.transport->start(std::span(&transfer, 1));
-  return Pending([state = state_, envelope, announced, data] {
+  return Pending([state = state_, transfer, envelope, announced, data] {
+    const auto watch = state->observers.guard->watch([&] {
+      return fmt::format("rank {} to receive {} x {} on '{}'", transfer.peer,
+                         transfer.tensor.count(), name_of(transfer.tensor.type()), state->name);
+    });
     if (announced) announced->wait();
     data->wait();
   });

@@ -20,8 +20,10 @@ std::int64_t element_count(std::int64_t rows, std::int64_t cols) {
 }  // namespace
 
 Tensor Tensor::part(std::int64_t first, std::int64_t count) const {
-  require(first >= 0 && count >= 0 && first <= this->count() - count,
-          "a part reaches beyond its tensor");
+  if (first < 0 || count < 0 || first > this->count() - count) {
+    fail(fmt::format("part({}, {}) reaches beyond its tensor of {} elements", first, count,
+                     this->count()));
+  }
   Tensor part = *this;
   // An empty tensor may have no address at all; offsets from it would be undefined.
   if (first > 0) part.data_ += first * size_of(type_);

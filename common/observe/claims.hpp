@@ -31,7 +31,7 @@ class ClaimRows {
   /// Equal numbers (within 1e-9 of `expected`, relative; NaN and infinity never are). `unit` is
   /// printed after both.
   void equal(const std::string& id, double expected, double measured, const std::string& unit = "",
-             const std::string& note = "");
+             const std::string& note = "", bool also = true);
   /// A comparison that came out as `holds`; `measured` says in words what was seen.
   void holds(const std::string& id, bool holds, const std::string& measured);
   /// This run cannot show it (say, too few ranks); `why` says which run can.

@@ -58,6 +58,26 @@ void ExerciseCheck::holds(bool holds, const std::string& sentence) {
   complain(holds ? "" : sentence);
 }
 
+AllReduce ExerciseCheck::counted(Reductions& used) {
+  const auto charged = [this] { return context_.traffic.modelled().sent; };
+  used.bytes_before = charged();
+  return [&used, charged](Communicator& on, Tensor tensor) {
+    const std::int64_t before = charged();
+    library_all_reduce(on, tensor);
+    ++used.calls;
+    used.elements += tensor.count();
+    used.bytes += charged() - before;
+  };
+}
+
+void ExerciseCheck::nothing_but(const Reductions& used) {
+  const std::int64_t charged = context_.traffic.modelled().sent - used.bytes_before;
+  holds(
+      charged == used.bytes,
+      "a collective of the library was called directly, where it is not counted: use only what the "
+      "function is given");
+}
+
 void ExerciseCheck::needs(bool there, const std::string& what) {
   if (!there) throw Blocked(what);
 }
@@ -90,7 +110,7 @@ int run_exercise(int argc, char** argv, const std::string& name, const std::stri
       throw;
     } catch (const std::exception& error) {
       // Thrown by the learner's own calls, on this rank at least.
-      fail(fmt::format("not yet: {}", error.what()));
+      throw std::runtime_error(fmt::format("not yet: {}", error.what()));
     }
   };
   return run_program(argc, argv, program);

@@ -38,6 +38,14 @@ class ExerciseCheck {
   /// Collective. Ends the check unless `used` <= `target` on every rank: "sent 24 elements, the
   /// target is 12".
   void at_most(const std::string& what, std::int64_t used, std::int64_t target);
+  /// The all-reduce to hand to a learner: the library's, counted in `used`, which must stay.
+  struct Reductions {
+    std::int64_t calls = 0, elements = 0;
+    std::int64_t bytes = 0, bytes_before = 0;  ///< as the ledger charges them to the library
+  };
+  AllReduce counted(Reductions& used);
+  /// Collective. Ends the check if the library was used in any way but through counted(used).
+  void nothing_but(const Reductions& used);
   /// Collective. Ends the check with `sentence` unless `holds` on every rank.
   void holds(bool holds, const std::string& sentence);
   /// Ends the check as blocked unless `there`, which must be the same on every rank.

@@ -39,7 +39,8 @@ void add_common(CLI::App& app, CommonOptions& options, bool& no_guard) {
                "seconds without progress before the guard ends the run");
   app.add_flag("--no-guard", no_guard,
                "neither check messages nor watch waits (for measuring speed)");
-  app.add_flag("--verbose", options.verbose, "one line for each message sent");
+  app.add_flag("--verbose", options.verbose,
+               "one line for each message sent and each collective of the library");
   app.add_option("--language", options.language, "of the claims: en or zh")
       ->check(CLI::IsMember({"en", "zh"}))
       ->type_name("en|zh");
