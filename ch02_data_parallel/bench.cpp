@@ -1,7 +1,7 @@
 // The training step's speed, as the median over steps:
 //
-//     ./course bench ch02            (or: mpirun -n 2
-//     build/ch02_data_parallel/ch02_data_parallel_bench)
+//     ./course bench ch02
+//     mpirun -n 2 build/ch02_data_parallel/ch02_data_parallel_bench        (the same by hand)
 //
 // 4 layers W -> W with GELU, softmax loss, Adam, 64 rows per rank, fp32. `alone` is rank 0 by
 // itself while the others wait: what weak scaling is measured against. docs/performance.md has the

@@ -2,6 +2,17 @@
 
 namespace fivecuts::data_parallel {
 
+// --- the iteration ---
+
+double training_step(Replica& replica, const Shard& shard, Communicator& comm, Rung rung,
+                     const AllReduce& all_reduce, const AdamOptions& options) {
+  zero_gradients(replica);
+  const double loss = add_local_gradients(replica, shard);                                  // 1
+  const auto samples = rung(replica, {shard.rows(), shard.global_rows}, comm, all_reduce);  // 2
+  update(replica, samples, options);                                                        // 3
+  return loss;
+}
+
 // --- the ladder ---
 
 // No communication. Every rank follows its own rows to its own weights: after one step there are N
@@ -23,6 +34,7 @@ std::int64_t gather_broadcast(Replica& replica, Counts samples, Communicator& co
                               const AllReduce&) {
   for (const Tensor gradient : replica.gradients) {
     if (comm.rank() == 0) {
+      // Another rank's gradient, as long as its own; one at a time, whatever the number of ranks.
       const Buffer incoming(*gradient.device(), Category::workspace, 1, gradient.count());
       for (int r = 1; r < comm.size(); ++r) {
         comm.receive(r, incoming);
@@ -57,16 +69,7 @@ std::int64_t per_layer(Replica& replica, Counts samples, Communicator& comm,
   return samples.global;
 }
 
-// --- the iteration ---
-
-double training_step(Replica& replica, const Shard& shard, Communicator& comm, Rung rung,
-                     const AllReduce& all_reduce, const AdamOptions& options) {
-  zero_gradients(replica);
-  const double loss = add_local_gradients(replica, shard);                                  // 1
-  const auto samples = rung(replica, {shard.rows(), shard.global_rows}, comm, all_reduce);  // 2
-  update(replica, samples, options);                                                        // 3
-  return loss;
-}
+// --- the phases 1 and 3 ---
 
 double add_local_gradients(Replica& replica, const Shard& shard,
                            const std::function<void(std::size_t layer)>& ready) {
@@ -84,8 +87,8 @@ double add_local_gradients(Replica& replica, const Shard& shard,
   const Buffer losses(device, Category::activation, 1, shard.rows());
   softmax_cross_entropy(logits, shard.labels, losses);
 
-  Tensor dy = logits;
-  Buffer keep;  // owns dy, once it is not the logits
+  Tensor dy = logits;  // [rows, out of layer k], the gradient with respect to its output
+  Buffer keep;         // owns dy, once it is not the logits
   for (std::size_t k = shape.size(); k-- > 0;) {
     Buffer dx;  // the first layer's input is data: nobody asks for its gradient
     if (k > 0) dx = Buffer(device, Category::activation, shard.rows(), shape[k].in);

@@ -56,8 +56,8 @@ std::vector<RungRow> climb(Context& context, Communicator& comm, const Digits& d
     const Traffic measured = context.traffic.measured(comm.name());
     const Traffic modelled = context.traffic.modelled(comm.name());
     Verdict gradient;
-    for (std::int64_t k = 0; k < climb_steps;
-         ++k) {  // training_step, opened to look at the gradient
+    // training_step, opened to look at the gradient
+    for (std::int64_t k = 0; k < climb_steps; ++k) {
       zero_gradients(replica);
       add_local_gradients(replica, shards.front());
       const auto samples =

@@ -125,17 +125,26 @@ std::vector<std::vector<std::int64_t>> batches_of(std::int64_t count, std::int64
 }
 
 double accuracy(const Replica& replica, const Samples& data) {
+  constexpr std::int64_t slice = 16;  // few at a time, so that it takes less memory than a step
   Device& device = *replica.parameters.front().tensor().device();
-  const Shard shard = load_shard(device, data, all_rows(data), data.count());
-  std::vector<Saved> saved;
-  Tensor x = shard.x;
-  for (std::size_t k = 0; k < replica.shape.size(); ++k) {
-    saved.emplace_back(device, replica.shape[k], data.count());
-    forward(replica.shape[k], replica.parameters[k], x, saved[k]);
-    x = saved[k].output();
+  const auto rows = all_rows(data);
+  std::int64_t correct = 0;
+  for (std::int64_t first = 0; first < data.count(); first += slice) {
+    const std::int64_t count = std::min(slice, data.count() - first);
+    const Shard shard = load_shard(
+        device, data,
+        std::span(rows).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)),
+        count);
+    std::vector<Saved> saved;
+    Tensor x = shard.x;
+    for (std::size_t k = 0; k < replica.shape.size(); ++k) {
+      saved.emplace_back(device, replica.shape[k], count);
+      forward(replica.shape[k], replica.parameters[k], x, saved[k]);
+      x = saved[k].output();
+    }
+    correct += count_equal_argmax(x, shard.labels);
   }
-  return static_cast<double>(count_equal_argmax(x, shard.labels)) /
-         static_cast<double>(data.count());
+  return static_cast<double>(correct) / static_cast<double>(data.count());
 }
 
 int distinct_replicas(const Replica& replica, const Communicator& comm) {

@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "ch02_data_parallel/beyond/beyond.hpp"
 
 namespace fivecuts::data_parallel {

@@ -2,8 +2,7 @@
 
 namespace fivecuts::exercise {
 
-// This sums over the ranks, and replicas that use it drift apart: after 20 steps no two are equal.
-// Take the
+// This sums over the ranks, and replicas that use it drift apart: soon no two are equal. Take the
 // TODO line away, run the check, and find out why. Then repair it.
 void sum_over_ranks(Communicator& comm, Tensor gradient, Tensor workspace) {
   unfinished("TODO(ch02/ex4): find why the ranks end with different bits");

@@ -22,9 +22,9 @@ struct Observers {
   bool verbose = false;  ///< one line a message
 };
 
-/// Work under way. `wait()` ends it and throws what went wrong in it; a handle that goes out of scope
-/// waits too, unless an exception is passing: then the run ends anyway. The handle keeps alive what was
-/// moved into async(); a Tensor is a view, whose memory must outlive the work.
+/// Work under way. `wait()` ends it and throws what went wrong in it; a handle that goes out of
+/// scope waits too, unless an exception is passing: then the run ends anyway. The handle keeps alive
+/// what was moved into async(); a Tensor is a view, whose memory must outlive the work.
 class [[nodiscard]] Pending {
  public:
   Pending() = default;
@@ -53,10 +53,10 @@ class Communicator {
   /// caller's.
   Communicator split(const std::string& name, const std::function<int(int rank)>& group_of) const;
 
-  // --- messages. Ranks are those of this communicator; count and type must match on both sides.
-  // Messages between two ranks, and the collectives of both, come in one order (NCCL's rule): what
-  // was sent before a collective is received before it
-  // ------------------------------------------------------------------------
+  // --- messages ---
+  // Ranks are those of this communicator; count and type must match on both sides. Messages between
+  // two ranks, and the collectives of both, come in one order (NCCL's rule): what was sent before a
+  // collective is received before it.
   void send(int peer, Tensor tensor);         ///< back when `tensor` may be changed again
   void receive(int peer, Tensor tensor);      ///< back when `tensor` holds the message
   Pending isend(int peer, Tensor tensor);     ///< at once; `tensor` must stay until wait()

@@ -61,7 +61,7 @@ Guard::~Guard() {
 
 Guard::Watch Guard::begin(std::string what) {
   const std::lock_guard lock(mutex_);
-  waits_.push_front({std::move(what), std::chrono::steady_clock::now()});
+  waits_.push_front({std::move(what), clock_});
   return {this, waits_.begin()};
 }
 
@@ -83,10 +83,14 @@ void Guard::run() {
   // first one's end takes the others along.
   const auto grace = 600ms;
   std::unique_lock lock(mutex_);
+  auto last = std::chrono::steady_clock::now();
   while (!wake_.wait_for(lock, 50ms, [this] { return stopping_; })) {
+    // A process that was stopped (Ctrl-Z, a debugger) finds hours gone: they are not its peers' fault.
     const auto now = std::chrono::steady_clock::now();
+    clock_ += std::min<std::chrono::duration<double>>(now - last, 1s);
+    last = now;
     const auto late = std::find_if(waits_.begin(), waits_.end(), [&](const Watch::Wait& wait) {
-      return now - wait.since > timeout_;
+      return clock_ - wait.since > timeout_;
     });
     if (late == waits_.end()) continue;
     // The caller and its communication stream may both wait; the oldest wait is said first.

@@ -73,7 +73,7 @@ class Guard {
     friend class Guard;
     struct Wait {
       std::string what;
-      std::chrono::steady_clock::time_point since;
+      std::chrono::duration<double> since;  ///< on the guard's own clock
     };
     Watch(Guard* guard, std::list<Wait>::iterator at) : guard_(guard), at_(at) {}
     Guard* guard_;
@@ -90,6 +90,7 @@ class Guard {
   void run();
   int rank_, size_;
   std::chrono::duration<double> timeout_;
+  std::chrono::duration<double> clock_{0};  ///< time in which this process was running
   bool enabled_, stopping_ = false;
   std::mutex mutex_;
   std::condition_variable wake_;

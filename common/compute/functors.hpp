@@ -14,10 +14,10 @@
 
 namespace fivecuts::detail {
 
-/// e^x for |x| <= 87 to 2 units in the last place, without a branch or a call, so that loops over it
-/// become vector code (std::exp does not, short of -ffast-math). x = n ln 2 + r, e^x = 2^n e^r, with n
-/// the nearest integer and e^r = 1 + r + r^2 q(r), q the minimax polynomial on |r| <= ln 2 / 2 (relative
-/// error of e^r 4e-9; Taylor's of this degree 1e-7). NaN stays NaN.
+/// e^x for |x| <= 87 to 2 units in the last place, without a branch or a call, so that loops over
+/// it become vector code (std::exp does not, short of -ffast-math). x = n ln 2 + r, e^x = 2^n e^r,
+/// with n the nearest integer and e^r = 1 + r + r^2 q(r), q the minimax polynomial on
+/// |r| <= ln 2 / 2 (relative error of e^r 4e-9; Taylor's of this degree 1e-7). NaN stays NaN.
 FIVECUTS_HD inline float exp_in_range(float x) {
   // Adding 1.5 * 2^23 leaves the nearest integer in the low bits of the sum.
   const float shifted = x * 1.44269504f + 12582912.0f;

@@ -3,8 +3,7 @@
 // verdict:
 //   passed    status 0
 //   not yet   status 1, with one sentence: the rank, the global index, what was got and wanted; or
-//   the
-//             target that was missed; or the TODO that is still there
+//             the target that was missed; or the TODO that is still there
 //   hangs     status 3, with the guard's sentence
 //   blocked   status 77: this run lacks what the exercise needs
 #include <functional>
