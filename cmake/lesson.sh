@@ -17,6 +17,11 @@ blocks "$chinese" >"$work/chinese"
 [ -s "$work/blocks" ] || { echo "$readme has no console block"; exit 1; }
 diff "$work/blocks" "$work/chinese" || { echo "the console blocks of $readme and $chinese differ"; failed=1; }
 
+# Commands, names and numbers of the prose are the same in both languages too.
+facts() { grep -oE '`[^`]+`|[0-9]+([.,][0-9]+)*' "$1" | sort -u; }
+facts "$readme" >"$work/facts"
+facts "$chinese" | diff "$work/facts" - || { echo "$readme and $chinese differ in a name or a number"; failed=1; }
+
 # One file with the expected lines for each command.
 awk -v work="$work" '/^\$ / {n++; print substr($0, 3) >(work "/command" n); next} {print >(work "/want" n)}
   END {print n >(work "/count")}' "$work/blocks"
