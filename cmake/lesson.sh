@@ -18,6 +18,7 @@ blocks "$chinese" >"$work/chinese"
 diff "$work/blocks" "$work/chinese" || { echo "the console blocks of $readme and $chinese differ"; failed=1; }
 
 # Commands, names and numbers of the prose are the same in both languages too.
+# shellcheck disable=SC2016  # backquotes of Markdown
 facts() { grep -oE '`[^`]+`|[0-9]+([.,][0-9]+)*' "$1" | sort -u; }
 facts "$readme" >"$work/facts"
 facts "$chinese" | diff "$work/facts" - || { echo "$readme and $chinese differ in a name or a number"; failed=1; }
