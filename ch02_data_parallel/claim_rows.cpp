@@ -176,8 +176,8 @@ void replicas_stay_equal(const Scene& s) {
       s.comm.size() < 3 ? replicas == 1 : replicas > 1);
 }
 
-/// The notes' scalar, small enough to follow by hand: f = (w - x)^2 / 2 with x = 1, 2, 3 on the first
-/// three ranks, w = 0, learning rate 1/2.
+/// The notes' scalar, small enough to follow by hand: f = (w - x)^2 / 2 with x = 1, 2, 3 on the
+/// first three ranks, w = 0, learning rate 1/2.
 double scalar_step(const Scene& s, Communicator& group, double w, double x, bool synchronised) {
   const Buffer gradient(s.context.device, Category::workspace, 1, 1);
   copy_in(std::vector<float>{static_cast<float>(w - x)}, gradient);
@@ -239,8 +239,8 @@ void elements_reduced(const Scene& s) {
   s.rows.holds("C02.8", same, seen + fmt::format(" (expected {} each)", s.parameters()));
 }
 
-// Each rank computes on rows that no other rank has: N mini-batches a step. Looked at are the pixels
-// and the label that lie in its memory.
+// Each rank computes on rows that no other rank has: N mini-batches a step. Looked at are the
+// pixels and the label that lie in its memory.
 void mini_batches(const Scene& s) {
   const Shard shard = s.shard(s.comm);
   std::string mine;

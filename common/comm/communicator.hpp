@@ -23,8 +23,8 @@ struct Observers {
 };
 
 /// Work under way. `wait()` ends it and throws what went wrong in it; a handle that goes out of
-/// scope waits too, unless an exception is passing: then the run ends anyway. The handle keeps alive
-/// what was moved into async(); a Tensor is a view, whose memory must outlive the work.
+/// scope waits too, unless an exception is passing: then the run ends anyway. The handle keeps
+/// alive what was moved into async(); a Tensor is a view, whose memory must outlive the work.
 class [[nodiscard]] Pending {
  public:
   Pending() = default;

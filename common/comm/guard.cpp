@@ -85,7 +85,7 @@ void Guard::run() {
   std::unique_lock lock(mutex_);
   auto last = std::chrono::steady_clock::now();
   while (!wake_.wait_for(lock, 50ms, [this] { return stopping_; })) {
-    // A process that was stopped (Ctrl-Z, a debugger) finds hours gone: they are not its peers' fault.
+    // A process that was stopped (Ctrl-Z, a debugger) finds hours gone: not its peers' fault.
     const auto now = std::chrono::steady_clock::now();
     clock_ += std::min<std::chrono::duration<double>>(now - last, 1s);
     last = now;

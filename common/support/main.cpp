@@ -75,8 +75,8 @@ bool parse(CLI::App& app, int argc, char** argv, bool speaks) {
   return true;
 }
 
-/// Prints one sentence and ends all ranks. Where every rank has the same to say, one of them speaks,
-/// and its end takes the others along: those who know that it is said elsewhere wait for that, and
+/// Prints one sentence and ends all ranks. Where every rank has the same to say, one of them
+/// speaks, and its end takes the others along: those who know that it is said elsewhere wait for that, and
 /// speak only if it never comes; otherwise a rank lets those below it speak first.
 [[noreturn]] void end_all(int rank, int size, int status, const char* what,
                           bool said_elsewhere = false) {
