@@ -2,6 +2,7 @@
 # CMakeLists.txt beside it.
 add_executable(faults faults.cpp)
 target_link_libraries(faults PRIVATE fivecuts_main)
+add_dependencies(common_test faults)  # `./course test ch02` builds no more of common/ than common_test
 
 # fault(name ranks status regex [more arguments of the program...]): the line is printed once, not by each
 # rank. A ';' in it is written '.', since CMake would take it for the end of a word.
