@@ -1,5 +1,6 @@
 #include "common/comm/agreement.hpp"
 
+#include <algorithm>
 #include <thread>
 
 #include "common/support/error.hpp"
@@ -9,6 +10,7 @@ namespace {
 
 struct Verdict {
   std::int32_t odd_rank = -1;  // the first rank found to differ from rank 0; -1: none
+  double latest = 0;           // of all time stamps
   Envelope first, odd;
 };
 
@@ -40,8 +42,9 @@ void collect(Round& round, const Envelope& mine, std::vector<int> missing, const
     std::erase_if(missing, [&](int r) {
       const auto at = static_cast<std::size_t>(r);
       if (!round.arriving[at]->done()) return false;
+      round.verdict.latest = std::max(round.verdict.latest, round.theirs[at].time);
       if (round.verdict.odd_rank < 0 && !same_collective(mine, round.theirs[at])) {
-        round.verdict = {r, mine, round.theirs[at]};
+        round.verdict = {r, 0, mine, round.theirs[at]};
       }
       return true;
     });
@@ -58,6 +61,7 @@ Verdict judge(Transport& transport, const Envelope& mine, const std::string& nam
   const int n = transport.size();
   auto round = std::make_unique<Round>(static_cast<std::size_t>(n));
   std::vector<int> missing;
+  round->verdict.latest = mine.time;
   for (int r = 1; r < n; ++r) {
     const auto at = static_cast<std::size_t>(r);
     round->arriving[at] =
@@ -91,12 +95,12 @@ Verdict ask(Transport& transport, Envelope mine) {
 
 }  // namespace
 
-void agree(Transport& transport, Guard& guard, const std::string& name, const Envelope& mine) {
+double agree(Transport& transport, Guard& guard, const std::string& name, const Envelope& mine) {
   auto watch =
       guard.watch([&] { return fmt::format("the others at {} on '{}'", describe(mine), name); });
   const Verdict verdict =
       transport.rank() == 0 ? judge(transport, mine, name, watch) : ask(transport, mine);
-  if (verdict.odd_rank < 0) return;
+  if (verdict.odd_rank < 0) return verdict.latest;
   throw GuardError(fmt::format("the ranks of '{}' disagree: rank 0 came to {}, rank {} to {}", name,
                                describe(verdict.first), verdict.odd_rank, describe(verdict.odd)),
                    transport.rank() != 0);

@@ -8,37 +8,74 @@ namespace fivecuts {
 
 // --- the library's collectives ---
 
-Guard::Watch Communicator::collective(Operation operation, Tensor tensor, Reduction reduction,
-                                      int root) {
-  State& s = *state_;
-  if (s.guarded()) {
-    Envelope mine = s.envelope(operation, tensor);
-    mine.reduction = reduction;
-    mine.root = root;
-    agree(*s.transport, *s.observers.guard, s.name, mine);
-  }
-  // What a ring would send: n - 1 of n chunks to gather or to reduce, and both for an all-reduce. A
-  // broadcast goes down a chain.
-  const int n = s.size(), r = s.rank();
-  const auto bytes_without_chunk = [&](int chunk) {
+namespace {
+
+// What a ring would do: n - 1 of n chunks go round to gather or to reduce, and both for an
+// all-reduce. A broadcast goes down a chain.
+
+/// What rank `r` of `n` sends and receives. `root`: of a broadcast.
+Traffic ring_traffic(Operation operation, const Tensor& tensor, int n, int r, int root) {
+  const auto without_chunk = [&](int chunk) {
     return tensor.bytes() -
            part_of(tensor.count(), n, (chunk + n) % n).count * size_of(tensor.type());
   };
   Traffic ring;
-  if (n > 1 && (operation == Operation::all_reduce || operation == Operation::reduce_scatter)) {
-    ring += {bytes_without_chunk(r), bytes_without_chunk(r + 1), 0, n - 1};
+  if (n == 1) return ring;
+  if (operation == Operation::all_reduce || operation == Operation::reduce_scatter) {
+    ring += {without_chunk(r), without_chunk(r + 1), 0, n - 1};
   }
-  if (n > 1 && (operation == Operation::all_reduce || operation == Operation::all_gather)) {
-    ring += {bytes_without_chunk(r - 1), bytes_without_chunk(r), 0, n - 1};
+  if (operation == Operation::all_reduce || operation == Operation::all_gather) {
+    ring += {without_chunk(r - 1), without_chunk(r), 0, n - 1};
   }
   if (operation == Operation::broadcast) {
     const int hop = (r - root + n) % n;
     ring +=
         {hop < n - 1 ? tensor.bytes() : 0, hop > 0 ? tensor.bytes() : 0, 0, hop < n - 1 ? 1 : 0};
   }
-  const int left = (r - 1 + n) % n;
-  if (s.transport->node(left) != s.transport->node(r)) ring.sent_inter_node = ring.sent;
+  return ring;
+}
+
+/// How long it takes from the last rank's coming to it. A chain passes small pieces on at once, so
+/// it costs a latency a hop and the bytes once.
+double ring_seconds(Operation operation, const Tensor& tensor, int n, const Link& slowest) {
+  const std::int64_t chunk = part_of(tensor.count(), n, 0).count * size_of(tensor.type());
+  const double step = slowest.latency + static_cast<double>(chunk) / slowest.bandwidth;
+  if (operation == Operation::all_reduce) return 2 * (n - 1) * step;
+  if (operation != Operation::broadcast) return (n - 1) * step;
+  const double whole = static_cast<double>(tensor.bytes()) / slowest.bandwidth;
+  return n == 1 ? 0 : (n - 1) * slowest.latency + whole;
+}
+
+}  // namespace
+
+Guard::Watch Communicator::collective(Operation operation, Tensor tensor, Reduction reduction,
+                                      int root) {
+  State& s = *state_;
+  Clock& clock = *s.observers.clock;
+  const int n = s.size(), r = s.rank(), left = (r - 1 + n) % n;
+  double latest = 0;
+  if (s.announces()) {
+    Envelope mine = s.envelope(operation, tensor);
+    mine.reduction = reduction;
+    mine.root = root;
+    mine.time = clock.now();
+    latest = agree(*s.transport, *s.observers.guard, s.name, mine);
+  }
+  Traffic ring = ring_traffic(operation, tensor, n, r, root);
+  if (s.leaves_node(left)) ring.sent_inter_node = ring.sent;
   s.observers.traffic->add({s.name, name_of(operation), true}, ring);
+  if (clock.on()) {
+    bool one_node = true;
+    for (int peer = 0; peer < n; ++peer) one_node = one_node && !s.leaves_node(peer);
+    const double end = latest + ring_seconds(operation, tensor, n, clock.cluster().link(!one_node));
+    Event event;
+    event.kind = Event::Kind::collective;
+    event.name = name_of(operation);
+    event.waited = latest - clock.now();
+    event.bytes = ring.sent + ring.received;
+    event.communicator = s.name;
+    clock.wait_until(end, std::move(event));
+  }
   if (s.observers.verbose) {
     fmt::print(stderr, "rank {} of '{}': the library's {} of {} x {}\n", r, s.name,
                name_of(operation), tensor.count(), fivecuts::name_of(tensor.type()));
@@ -57,13 +94,13 @@ bool overlap(Tensor a, Tensor b) {
 
 void Communicator::all_reduce(Tensor t, Reduction reduction) {
   const Guard::Watch watch = collective(Operation::all_reduce, t, reduction, -1);
-  state_->transport->all_reduce(t, reduction);
+  if (!state_->observers.dry) state_->transport->all_reduce(t, reduction);
 }
 
 void Communicator::broadcast(Tensor t, int root) {
   state_->check_peer(root);
   const Guard::Watch watch = collective(Operation::broadcast, t, Reduction::sum, root);
-  state_->transport->broadcast(t, root);
+  if (!state_->observers.dry) state_->transport->broadcast(t, root);
 }
 
 void Communicator::all_gather(Tensor part, Tensor whole) {
@@ -73,7 +110,7 @@ void Communicator::all_gather(Tensor part, Tensor whole) {
   require(!overlap(part, whole) || part.data() == whole.part(place.first, place.count).data(),
           "all_gather: a part that lies elsewhere in the whole than where it belongs");
   const Guard::Watch watch = collective(Operation::all_gather, whole, Reduction::sum, -1);
-  state_->transport->all_gather(part, whole);
+  if (!state_->observers.dry) state_->transport->all_gather(part, whole);
 }
 
 void Communicator::reduce_scatter(Tensor whole, Tensor part, Reduction reduction) {
@@ -82,7 +119,7 @@ void Communicator::reduce_scatter(Tensor whole, Tensor part, Reduction reduction
   require(part.type() == whole.type(), "reduce_scatter: a part of another type");
   require(!overlap(part, whole), "reduce_scatter: the part lies in the whole");
   const Guard::Watch watch = collective(Operation::reduce_scatter, whole, reduction, -1);
-  state_->transport->reduce_scatter(whole, part, reduction);
+  if (!state_->observers.dry) state_->transport->reduce_scatter(whole, part, reduction);
 }
 
 void Communicator::end_of_run() {

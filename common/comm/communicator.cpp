@@ -27,13 +27,19 @@ void Pending::wait() {
 
 // --- groups ---
 
-Communicator::Communicator(std::string name, std::unique_ptr<Transport> transport,
+Communicator::Communicator(std::string name, std::unique_ptr<Transport> transport, int world_rank,
                            Observers observers) {
+  if (world_rank < 0) world_rank = transport->rank();
+  std::vector<int> world_ranks;
+  for (const auto& bytes : transport->all_gather_host(std::as_bytes(std::span(&world_rank, 1)))) {
+    std::memcpy(&world_ranks.emplace_back(), bytes.data(), sizeof(int));
+  }
   const auto lane_of = [&](std::unique_ptr<Transport> over) {
     auto state = std::make_shared<State>();
     state->name = name;
     state->transport = std::move(over);
     state->observers = observers;
+    state->world_ranks = world_ranks;
     return state;
   };
   std::unique_ptr<Transport> second = transport->split(0);
@@ -45,6 +51,7 @@ const std::string& Communicator::name() const { return state_->name; }
 int Communicator::rank() const { return state_->rank(); }
 int Communicator::size() const { return state_->size(); }
 Transport& Communicator::transport() const { return *state_->transport; }
+bool Communicator::leaves_node(int peer) const { return state_->leaves_node(peer); }
 
 Communicator Communicator::split(const std::string& name,
                                  const std::function<int(int rank)>& group_of) const {
@@ -55,7 +62,8 @@ Communicator Communicator::split(const std::string& name,
   }
   const int group = group_of(rank());
   require(group >= 0, "a group is numbered 0 or above");
-  return {name, state_->transport->split(group), state_->observers};
+  const int world_rank = state_->world_ranks[static_cast<std::size_t>(rank())];
+  return {name, state_->transport->split(group), world_rank, state_->observers};
 }
 
 // --- messages ---
@@ -68,18 +76,17 @@ Pending Communicator::isend(int peer, Tensor tensor) {
   State& s = *state_;
   s.check_peer(peer);
   const Transfer transfer = to(peer, tensor);
-  s.count(Operation::send, transfer);
-  std::shared_ptr<Envelope> envelope;
-  std::shared_ptr<InFlight> announced;
-  if (s.guarded()) std::tie(envelope, announced) = s.announce(Operation::send, transfer);
-  std::shared_ptr<InFlight> data = s.transport->start(std::span(&transfer, 1));
-  return Pending([state = state_, transfer, envelope, announced, data] {
+  const std::shared_ptr<Send> send = s.announce(Operation::send, transfer);
+  std::shared_ptr<InFlight> data = s.start(std::span(&transfer, 1));
+  return Pending([state = state_, send, data] {
+    const Transfer& t = send->transfer;
     const auto watch = state->observers.guard->watch([&] {
-      return fmt::format("rank {} to receive {} x {} on '{}'", transfer.peer,
-                         transfer.tensor.count(), name_of(transfer.tensor.type()), state->name);
+      return fmt::format("rank {} to receive {} x {} on '{}'", t.peer, t.tensor.count(),
+                         name_of(t.tensor.type()), state->name);
     });
-    if (announced) announced->wait();
-    data->wait();
+    if (send->announced) send->announced->wait();
+    if (data) data->wait();
+    state->wait_until(send->done, 0, "send", t.tensor.bytes());
   });
 }
 
@@ -87,51 +94,66 @@ Pending Communicator::ireceive(int peer, Tensor tensor) {
   State& s = *state_;
   s.check_peer(peer);
   const Transfer transfer = from(peer, tensor);
-  std::shared_ptr<Receive> receive;
-  if (s.guarded()) receive = s.expect(transfer);
-  std::shared_ptr<InFlight> data = s.transport->start(std::span(&transfer, 1));
+  const std::shared_ptr<Receive> receive = s.expect(transfer);
+  std::shared_ptr<InFlight> data = s.start(std::span(&transfer, 1));
   return Pending([state = state_, transfer, receive, data] {
-    if (receive) state->accept(*receive);
+    const auto [starts, done] = state->accept(*receive);
     const auto watch =
         state->observers.guard->watch([&] { return "the rest of " + state->wanted(transfer); });
-    data->wait();
+    if (data) data->wait();
     state->count(Operation::send, transfer);
+    state->wait_until(done, starts, "receive", transfer.tensor.bytes());
   });
 }
 
 void Communicator::exchange_all(std::span<const Transfer> transfers) {
   State& s = *state_;
   for (const Transfer& t : transfers) s.check_peer(t.peer);
-  std::vector<std::pair<std::shared_ptr<Envelope>, std::unique_ptr<InFlight>>> announced;
+  std::vector<std::shared_ptr<Send>> sends;
   std::vector<std::shared_ptr<Receive>> receives;
+  std::int64_t bytes = 0;
   for (const Transfer& t : transfers) {
-    if (!s.guarded()) break;
+    bytes += t.tensor.bytes();
     if (t.kind == Transfer::Kind::send) {
-      announced.push_back(s.announce(Operation::exchange, t));
+      sends.push_back(s.announce(Operation::exchange, t));
     } else {
       receives.push_back(s.expect(t));
     }
   }
-  const auto data = s.transport->start(transfers);
-  for (const auto& receive : receives) s.accept(*receive);
+  const auto data = s.start(transfers);
+  double done = 0, starts = 0;
+  for (const auto& receive : receives) {
+    const Clock::Received received = s.accept(*receive);
+    done = std::max(done, received.done);
+    starts = std::max(starts, received.starts);
+    s.count(Operation::exchange, receive->transfer);
+  }
   const auto watch = s.observers.guard->watch(
       [&] { return fmt::format("an exchange on '{}' to complete", s.name); });
-  data->wait();
-  for (const auto& [envelope, sent] : announced) sent->wait();
-  for (const Transfer& t : transfers) s.count(Operation::exchange, t);
+  if (data) data->wait();
+  for (const auto& send : sends) {
+    if (send->announced) send->announced->wait();
+    done = std::max(done, send->done);
+  }
+  s.wait_until(done, starts, "exchange", bytes);
 }
 
 Pending Communicator::async_work(std::function<void(Communicator&)> work) {
   require(state_->lane != nullptr, "async() inside async()");
-  auto future = std::make_shared<std::future<void>>(
-      state_->observers.stream->run([lane = state_->lane, work = std::move(work)] {
+  Clock& clock = *state_->observers.clock;
+  auto ended = std::make_shared<double>(0);  // on the clock
+  auto future = std::make_shared<std::future<void>>(state_->observers.stream->run(
+      [lane = state_->lane, work = std::move(work), &clock, issued = clock.now(), ended] {
+        clock.idle_until(issued);
         Communicator second(lane);
         work(second);
+        *ended = clock.now();
       }));
-  return Pending([state = state_, future] {
+  return Pending([state = state_, future, ended] {
     const auto watch = state->observers.guard->watch(
         [&] { return fmt::format("what it started with async() on '{}'", state->name); });
     future->get();
+    state->wait_until(*ended, *ended, "wait for async", 0);
   });
 }
 

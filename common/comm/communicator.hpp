@@ -10,6 +10,7 @@
 #include "common/comm/guard.hpp"
 #include "common/comm/stream.hpp"
 #include "common/comm/transport.hpp"
+#include "common/observe/clock.hpp"
 #include "common/observe/traffic_ledger.hpp"
 
 namespace fivecuts {
@@ -19,6 +20,8 @@ struct Observers {
   TrafficLedger* traffic;
   Guard* guard;
   CommStream* stream;
+  Clock* clock;
+  bool dry = false;      ///< tensors have no numbers: messages are envelopes only
   bool verbose = false;  ///< one line a message
 };
 
@@ -41,12 +44,15 @@ class [[nodiscard]] Pending {
 class Communicator {
  public:
   /// Collective. A second lane over the same ranks is made for async().
-  Communicator(std::string name, std::unique_ptr<Transport> transport, Observers observers);
+  Communicator(std::string name, std::unique_ptr<Transport> transport, Observers observers)
+      : Communicator(std::move(name), std::move(transport), -1, observers) {}
 
   const std::string& name() const;
   int rank() const;  ///< of this rank, 0 .. size() - 1
   int size() const;
   Transport& transport() const;
+  /// True if a message to `peer` leaves the node: the cluster's, or the real one if it has none.
+  bool leaves_node(int peer) const;
 
   /// Collective. The ranks for which `group_of` (a pure function, the same everywhere) gives the
   /// same number >= 0 form a communicator of their own, in the same order; returned is the
@@ -109,11 +115,15 @@ class Communicator {
  private:
   struct State;
   struct Receive;
+  struct Send;
   explicit Communicator(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  /// `world_rank`: this rank's among all of the run; -1: as in `transport`.
+  Communicator(std::string name, std::unique_ptr<Transport> transport, int world_rank,
+               Observers observers);
   Pending async_work(std::function<void(Communicator&)> work);
   std::vector<std::vector<std::byte>> gather_bytes(std::span<const std::byte> mine) const;
   /// What comes before a collective of the library: the check that all ranks come to it, and its
-  /// charge.
+  /// charge in the ledger and on the clock.
   Guard::Watch collective(Operation operation, Tensor tensor, Reduction reduction, int root);
   std::shared_ptr<State> state_;
 };

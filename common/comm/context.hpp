@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <filesystem>
+#include <optional>
 
 #include "common/comm/communicator.hpp"
 
@@ -14,6 +16,9 @@ struct CommonOptions {
   std::int64_t memory_cap = MemoryLedger::unlimited;  ///< bytes a rank may hold
   double timeout_s = 60;
   bool guard = true;
+  Device::Kind device = Device::Kind::cpu;
+  std::optional<Cluster> cluster;       ///< what the clock counts by; none: it is off
+  std::filesystem::path figure, trace;  ///< files for the run's timeline; empty: none
   bool verbose = false;
   std::string language = "en";  ///< of the claims: "en" or "zh"
 };
@@ -22,11 +27,15 @@ class Context {
  public:
   Context(std::unique_ptr<Transport> world_transport, const CommonOptions& chosen)
       : options(chosen),
+        clock(chosen.cluster),
         memory(chosen.memory_cap),
-        device(memory),
+        device(memory, chosen.device, &clock),
         guard(world_transport->rank(), world_transport->size(), chosen.timeout_s, chosen.guard),
-        world("world", std::move(world_transport),
-              Observers{&traffic, &guard, &stream, chosen.verbose}) {}
+        world("world", std::move(world_transport), observers()) {}
+
+  Observers observers() {
+    return {&traffic, &guard, &stream, &clock, device.dry(), options.verbose};
+  }
 
   int rank() const { return world.rank(); }
   int size() const { return world.size(); }
@@ -41,6 +50,7 @@ class Context {
   }
 
   CommonOptions options;
+  Clock clock;
   MemoryLedger memory;
   Device device;
   TrafficLedger traffic;

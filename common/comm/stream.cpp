@@ -2,6 +2,8 @@
 
 #include <exception>
 
+#include "common/observe/clock.hpp"
+
 namespace fivecuts {
 
 CommStream::~CommStream() {
@@ -27,6 +29,7 @@ std::future<void> CommStream::run(std::function<void()> work) {
 }
 
 void CommStream::loop() {
+  this_thread_is(Lane::comm);
   std::unique_lock lock(mutex_);
   for (;;) {
     wake_.wait(lock, [this] { return stopping_ || !queue_.empty(); });

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <initializer_list>
+#include <limits>
 
 #include "common/compute/for_each.hpp"
 #include "common/compute/functors.hpp"
@@ -13,6 +15,10 @@ namespace {
 using detail::for_each;
 using std::int64_t;
 
+// Arithmetic operations an element, an exponential or a root counted as one: what is not a matrix
+// product is limited by memory, and no result depends on them.
+constexpr double gelu_flops = 10, softmax_flops = 5, adam_flops = 12;
+
 float* f32(Tensor t) { return t.as<float>().data(); }
 int64_t* i64(Tensor t) { return t.as<int64_t>().data(); }
 
@@ -20,25 +26,42 @@ void same_count(Tensor a, Tensor b) {
   require(a.count() == b.count() && a.type() == b.type(), "two tensors differ in count or type");
 }
 
+/// Books an element-wise operation: `flops` an element of `on`, and the bytes of what it reads and
+/// writes. True if there are numbers to compute on.
+bool runs(const char* operation, Tensor on, double flops,
+          std::initializer_list<Tensor> reads_and_writes) {
+  if (on.device() == nullptr) return false;  // no elements either
+  Work work;
+  work.flops = flops * static_cast<double>(on.count());
+  for (const Tensor& t : reads_and_writes) work.bytes += static_cast<double>(t.bytes());
+  return on.device()->runs(operation, work);
+}
+
+void no_numbers(Tensor of) {
+  require(!of.dry(), "a dry tensor has no numbers to look at; --device cpu has");
+}
+
 }  // namespace
 
 void zero(Tensor to) {
-  if (!to.empty()) std::memset(to.data(), 0, static_cast<std::size_t>(to.bytes()));
+  if (runs("zero", to, 0, {to}) && !to.empty())
+    std::memset(to.data(), 0, static_cast<std::size_t>(to.bytes()));
 }
 
 void copy(Tensor from, Tensor to) {
   same_count(from, to);
-  if (!to.empty()) std::memcpy(to.data(), from.data(), static_cast<std::size_t>(to.bytes()));
+  if (runs("copy", to, 0, {from, to}) && !to.empty())
+    std::memcpy(to.data(), from.data(), static_cast<std::size_t>(to.bytes()));
 }
 
 void copy_in(std::span<const float> from, Tensor to) {
   require(static_cast<int64_t>(from.size()) == to.count(), "copy_in needs equal counts");
-  if (!from.empty()) std::memcpy(f32(to), from.data(), from.size_bytes());
+  if (!from.empty() && !to.dry()) std::memcpy(f32(to), from.data(), from.size_bytes());
 }
 
 void copy_in(std::span<const int64_t> from, Tensor to) {
   require(static_cast<int64_t>(from.size()) == to.count(), "copy_in needs equal counts");
-  if (!from.empty()) std::memcpy(i64(to), from.data(), from.size_bytes());
+  if (!from.empty() && !to.dry()) std::memcpy(i64(to), from.data(), from.size_bytes());
 }
 
 std::vector<float> copy_out(Tensor from) {
@@ -47,6 +70,7 @@ std::vector<float> copy_out(Tensor from) {
 }
 
 std::uint64_t hash(Tensor of) {
+  no_numbers(of);
   std::uint64_t h = 0xCBF29CE484222325u ^ static_cast<std::uint64_t>(of.bytes());
   for (int64_t at = 0; at < of.bytes(); at += 8) {
     std::uint64_t word = 0;
@@ -60,6 +84,7 @@ std::uint64_t hash(Tensor of) {
 
 void add(Tensor to, Tensor from) {
   same_count(to, from);
+  if (!runs("add", to, 1, {to, to, from})) return;
   if (to.type() == DType::f32) {
     for_each(1, to.count(), detail::Add<float>{f32(to), f32(from)});
   } else {
@@ -67,30 +92,36 @@ void add(Tensor to, Tensor from) {
   }
 }
 
-void scale(Tensor to, float factor) { for_each(1, to.count(), detail::Scale{f32(to), factor}); }
+void scale(Tensor to, float factor) {
+  if (runs("scale", to, 1, {to, to})) for_each(1, to.count(), detail::Scale{f32(to), factor});
+}
 
 void add_bias(Tensor z, Tensor bias) {
   require(bias.count() == z.cols(), "a bias needs one element for each column");
+  if (!runs("add_bias", z, 1, {z, z, bias})) return;
   for_each(z.rows(), z.cols(), detail::AddBias{f32(bias), f32(z), z.cols()});
 }
 
 void bias_gelu(Tensor z, Tensor bias, Tensor y) {
   same_count(z, y);
+  require(bias.empty() || bias.count() == z.cols(), "a bias needs one element for each column");
+  if (!runs("bias_gelu", z, gelu_flops, {z, z, y, bias})) return;
   if (bias.empty()) {
     for_each(z.rows(), z.cols(), detail::BiasGelu<false>{nullptr, f32(z), f32(y), z.cols()});
   } else {
-    require(bias.count() == z.cols(), "a bias needs one element for each column");
     for_each(z.rows(), z.cols(), detail::BiasGelu<true>{f32(bias), f32(z), f32(y), z.cols()});
   }
 }
 
 void gelu_backward(Tensor z, Tensor dy) {
   same_count(z, dy);
+  if (!runs("gelu_backward", z, gelu_flops, {z, z, dy})) return;
   for_each(1, z.count(), detail::GeluBackward{f32(dy), f32(z)});
 }
 
 void add_column_sums(Tensor from, Tensor to) {
   require(to.count() == from.cols(), "column sums need one element for each column");
+  if (!runs("add_column_sums", from, 1, {from, to, to})) return;
   const detail::ColumnSums sums{f32(from), f32(to), from.rows(), from.cols()};
   for_each(1, (from.cols() + sums.width - 1) / sums.width, sums);
 }
@@ -98,6 +129,7 @@ void add_column_sums(Tensor from, Tensor to) {
 void softmax_cross_entropy(Tensor logits, Tensor labels, Tensor loss) {
   require(labels.count() == logits.rows() && loss.count() == logits.rows(),
           "the loss needs a label and a place for each row");
+  if (!runs("softmax_cross_entropy", logits, softmax_flops, {logits, logits, labels, loss})) return;
   for (const int64_t label : labels.as<int64_t>()) {
     require(label >= 0 && label < logits.cols(), "a label is not one of the classes");
   }
@@ -106,6 +138,7 @@ void softmax_cross_entropy(Tensor logits, Tensor labels, Tensor loss) {
 }
 
 double sum(Tensor of) {
+  if (!runs("sum", of, 1, {of})) return of.empty() ? 0 : std::numeric_limits<double>::quiet_NaN();
   double total = 0;
   for (const float value : of.as<float>()) total += static_cast<double>(value);
   return total;
@@ -132,6 +165,7 @@ void adam(Tensor parameter, Tensor gradient, Tensor m, Tensor v, const AdamOptio
   same_count(parameter, m);
   same_count(parameter, v);
   require(t >= 1, "the steps of Adam count from 1");
+  if (!runs("adam", parameter, adam_flops, {parameter, parameter, gradient, m, m, v, v})) return;
   const double step = static_cast<double>(t);
   const double correction1 = 1 - std::pow(static_cast<double>(o.beta1), step);
   const double correction2 = 1 - std::pow(static_cast<double>(o.beta2), step);

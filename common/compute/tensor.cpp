@@ -4,8 +4,20 @@
 
 namespace fivecuts {
 
-std::int64_t size_of(DType type) { return type == DType::f32 ? 4 : 8; }
-const char* name_of(DType type) { return type == DType::f32 ? "f32" : "i64"; }
+std::int64_t size_of(DType type) {
+  static constexpr std::int64_t sizes[] = {4, 8, 2};
+  return sizes[static_cast<std::size_t>(type)];
+}
+const char* name_of(DType type) {
+  static constexpr const char* names[] = {"f32", "i64", "bf16"};
+  return names[static_cast<std::size_t>(type)];
+}
+const char* name_of(Device::Kind kind) { return kind == Device::Kind::cpu ? "cpu" : "meta"; }
+
+std::byte* Device::dry_address(std::int64_t bytes) {
+  const auto size = (static_cast<std::uintptr_t>(bytes) + 255) / 256 * 256;
+  return reinterpret_cast<std::byte*>(next_address_.fetch_add(size));
+}
 
 namespace {
 
@@ -44,6 +56,10 @@ Buffer::Buffer(Device& device, Category category, std::int64_t rows, std::int64_
     : category_(category) {
   const std::int64_t bytes = element_count(rows, cols) * size_of(type);
   device.memory().allocate(category, bytes);
+  if (device.dry()) {
+    tensor_ = Tensor(device, device.dry_address(bytes), type, rows, cols);
+    return;
+  }
   try {
     block_ = device.allocator().allocate(static_cast<std::size_t>(bytes));
   } catch (const std::bad_alloc&) {
@@ -57,7 +73,7 @@ Buffer::Buffer(Device& device, Category category, std::int64_t rows, std::int64_
 Buffer::~Buffer() {
   if (tensor_.device() == nullptr) return;
   tensor_.device()->memory().release(category_, tensor_.bytes());
-  tensor_.device()->allocator().release(block_);
+  if (!tensor_.dry()) tensor_.device()->allocator().release(block_);
 }
 
 void Buffer::swap(Buffer& other) noexcept {

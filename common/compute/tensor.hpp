@@ -1,5 +1,6 @@
 #pragma once
 // Device, Buffer, Tensor: where numbers live, who owns them, and how they are looked at.
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -7,12 +8,14 @@
 #include <vector>
 
 #include "common/compute/allocator.hpp"
+#include "common/observe/clock.hpp"
 #include "common/observe/memory_ledger.hpp"
 #include "common/support/error.hpp"
 
 namespace fivecuts {
 
-enum class DType : std::uint8_t { f32, i64 };
+/// bf16 is stored, sent and counted; no cpu operation computes with it.
+enum class DType : std::uint8_t { f32, i64, bf16 };
 std::int64_t size_of(DType type);  ///< bytes of one element
 const char* name_of(DType type);
 template <class T>
@@ -26,17 +29,47 @@ constexpr DType dtype_of<std::int64_t>() {
   return DType::i64;
 }
 
-/// One rank's memory and arithmetic. Buffers keep a pointer to it, so it must outlive them.
+/// One rank's memory and arithmetic. Buffers keep a pointer to it, so it must outlive them. A `meta`
+/// device allocates and computes nothing and counts everything: the same program runs dry at any
+/// size. Its tensors have addresses, which tell them apart and which nobody may follow.
 class Device {
  public:
-  explicit Device(MemoryLedger& ledger) : ledger_(&ledger) {}
+  enum class Kind { cpu, meta };
+
+  explicit Device(MemoryLedger& ledger, Kind kind = Kind::cpu, Clock* clock = nullptr)
+      : ledger_(&ledger), clock_(clock), kind_(kind) {}
+  Device(const Device&) = delete;
+
+  Kind kind() const { return kind_; }
+  bool dry() const { return kind_ == Kind::meta; }
   MemoryLedger& memory() const { return *ledger_; }
+  const WorkLedger& work() const { return work_; }
   CachingAllocator& allocator() { return allocator_; }
+
+  /// Books one operation in the ledger and on the clock. True if it is to be computed too.
+  bool runs(const char* operation, const Work& work) {
+    work_.add(work);
+    if (clock_ != nullptr) clock_->compute(operation, work);
+    return !dry();
+  }
+  /// An event `name` of the clock around what is computed while it lives.
+  Clock::Span span(const char* name) {
+    return clock_ != nullptr ? clock_->span(name) : no_clock_.span(name);
+  }
+  /// Addresses for `bytes` bytes that there are not: beyond what any process can have, so that
+  /// following one is a crash and not a number.
+  std::byte* dry_address(std::int64_t bytes);
 
  private:
   MemoryLedger* ledger_;
+  Clock* clock_;
+  Kind kind_;
+  WorkLedger work_;
   CachingAllocator allocator_;
+  Clock no_clock_;
+  std::atomic<std::uintptr_t> next_address_ = std::uintptr_t{1} << 60;
 };
+const char* name_of(Device::Kind kind);
 
 /// A view of a row-major matrix of `rows` x `cols` elements. Owns nothing; a copy is another view
 /// of the same numbers. A flat run of numbers is one row. An empty Tensor has no elements and no
@@ -61,9 +94,12 @@ class Tensor {
   /// The same elements as `rows` x `cols`.
   Tensor shaped(std::int64_t rows, std::int64_t cols) const;
 
-  /// The elements where they lie. Fails if T is not the element type.
+  bool dry() const { return device_ != nullptr && device_->dry(); }
+
+  /// The elements where they lie. Fails if T is not the element type, or if there are no numbers.
   template <class T>
   std::span<T> as() const {
+    require(!dry(), "a dry tensor has no numbers to look at; --device cpu has");
     require(type_ == dtype_of<T>(), "a tensor was read as another type than its own");
     return {reinterpret_cast<T*>(data_), static_cast<std::size_t>(count())};
   }

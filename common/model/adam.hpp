@@ -21,6 +21,7 @@ struct AdamState {
 inline void adam_step(Tensor parameters, Tensor gradient_sum, std::int64_t samples,
                       AdamState& state, const AdamOptions& options) {
   require(samples > 0, "there is no mean gradient over no samples");
+  const auto span = parameters.device()->span("update");
   adam(parameters, gradient_sum, state.m, state.v, options, ++state.step,
        1.0f / static_cast<float>(samples));
 }

@@ -45,6 +45,7 @@ Saved::Saved(Device& device, const LayerShape& shape, std::int64_t rows)
 }
 
 void forward(const LayerShape& shape, Tensor parameters, Tensor x, Saved& saved) {
+  const auto span = x.device()->span("forward");
   saved.x = x;
   multiply(x, weight_of(shape, parameters), saved.z);
   if (shape.gelu) {
@@ -58,6 +59,7 @@ void forward(const LayerShape& shape, Tensor parameters, Tensor x, Saved& saved)
 
 void backward_input(const LayerShape& shape, Tensor parameters, Saved& saved, Tensor dy,
                     Tensor dx) {
+  const auto span = dy.device()->span("backward");
   if (shape.gelu) {
     gelu_backward(saved.z, dy);
   } else if (dy.data() != saved.z.tensor().data()) {
@@ -69,6 +71,7 @@ void backward_input(const LayerShape& shape, Tensor parameters, Saved& saved, Te
 }
 
 void backward_weight(const LayerShape& shape, const Saved& saved, Tensor gradients) {
+  const auto span = saved.x.device()->span("weight gradient");
   add_transposed_product(saved.x, saved.z, weight_of(shape, gradients));
   if (shape.bias) add_column_sums(saved.z, bias_of(shape, gradients));
 }
