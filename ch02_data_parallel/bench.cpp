@@ -160,6 +160,6 @@ int story(Context& context, int argc, char** argv) {
 int main(int argc, char** argv) {
   Program program{"ch02_data_parallel_bench", "speed of the training step", nullptr, nullptr};
   program.story = [&](Context& context) { return story(context, argc, argv); };
-  program.guard = false;
+  program.observed = false;
   return run_program(1, argv, program);
 }

@@ -105,6 +105,18 @@ struct Add {
   FIVECUTS_HD void operator()(std::int64_t, std::int64_t i) const { to[i] += from[i]; }
 };
 
+/// The upper half of the bits, rounded by the lower half. NaN stays NaN.
+struct RoundToBf16 {
+  const float* from;
+  std::uint16_t* to;
+  FIVECUTS_HD void operator()(std::int64_t, std::int64_t i) const {
+    const auto bits = std::bit_cast<std::uint32_t>(from[i]);
+    const std::uint32_t rounded = bits + 0x7FFFu + ((bits >> 16) & 1u);
+    const bool nan = (bits & 0x7FFFFFFFu) > 0x7F800000u;
+    to[i] = static_cast<std::uint16_t>((nan ? bits | 0x400000u : rounded) >> 16);
+  }
+};
+
 struct Scale {
   float* to;
   float factor;

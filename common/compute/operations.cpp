@@ -54,6 +54,14 @@ void copy(Tensor from, Tensor to) {
     std::memcpy(to.data(), from.data(), static_cast<std::size_t>(to.bytes()));
 }
 
+void round_to_bf16(Tensor from, Tensor to) {
+  require(from.count() == to.count() && from.type() == DType::f32 && to.type() == DType::bf16,
+          "rounding needs f32 and as many bf16");
+  if (!runs("round_to_bf16", to, 0, {from, to})) return;
+  for_each(1, to.count(),
+           detail::RoundToBf16{f32(from), reinterpret_cast<std::uint16_t*>(to.data())});
+}
+
 void copy_in(std::span<const float> from, Tensor to) {
   require(static_cast<int64_t>(from.size()) == to.count(), "copy_in needs equal counts");
   if (!from.empty() && !to.dry()) std::memcpy(f32(to), from.data(), from.size_bytes());
@@ -161,7 +169,7 @@ int64_t count_equal_argmax(Tensor logits, Tensor labels) {
 
 void adam(Tensor parameter, Tensor gradient, Tensor m, Tensor v, const AdamOptions& o, int64_t t,
           float gradient_scale) {
-  same_count(parameter, gradient);
+  require(parameter.count() == gradient.count(), "two tensors differ in count or type");
   same_count(parameter, m);
   same_count(parameter, v);
   require(t >= 1, "the steps of Adam count from 1");

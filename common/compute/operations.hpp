@@ -11,7 +11,8 @@ namespace fivecuts {
 
 // --- moving ---
 void zero(Tensor to);
-void copy(Tensor from, Tensor to);                     ///< same count and type, no overlap
+void round_to_bf16(Tensor from, Tensor to);  ///< f32 to bf16, to the nearest, ties to even
+void copy(Tensor from, Tensor to);           ///< same count and type, no overlap
 void copy_in(std::span<const float> from, Tensor to);  ///< from host memory
 void copy_in(std::span<const std::int64_t> from, Tensor to);
 std::vector<float> copy_out(Tensor from);  ///< to host memory; f32
@@ -44,6 +45,7 @@ struct AdamOptions {
 };
 /// Step `t` (1, 2, ...) over equal spans; m and v start as zeros. The gradient is multiplied by
 /// `gradient_scale` on the way, which saves the pass that a division by the batch size would cost.
+/// A dry gradient may be bf16; all else is f32.
 void adam(Tensor parameter, Tensor gradient, Tensor m, Tensor v, const AdamOptions& options,
           std::int64_t t, float gradient_scale);
 

@@ -100,11 +100,12 @@ class Tensor {
   template <class T>
   std::span<T> as() const {
     require(!dry(), "a dry tensor has no numbers to look at; --device cpu has");
-    require(type_ == dtype_of<T>(), "a tensor was read as another type than its own");
+    if (type_ != dtype_of<T>()) wrong_type(dtype_of<T>());
     return {reinterpret_cast<T*>(data_), static_cast<std::size_t>(count())};
   }
 
  private:
+  [[noreturn]] void wrong_type(DType wanted) const;
   Device* device_ = nullptr;
   std::byte* data_ = nullptr;
   DType type_ = DType::f32;

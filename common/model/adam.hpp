@@ -5,14 +5,18 @@
 namespace fivecuts {
 
 /// First and second moment of `count` parameters, in the ledger as optimizer state: 8 bytes a
-/// parameter.
+/// parameter. Where the parameters are bf16, a copy of them in f32 that takes the updates, 4 bytes
+/// more: an update is mostly too small to change 8 bits of mantissa (Micikevicius et al., Mixed
+/// Precision Training, arXiv:1710.03740, section 3.1).
 struct AdamState {
-  AdamState(Device& device, std::int64_t count)
+  AdamState(Device& device, std::int64_t count, DType parameters = DType::f32)
       : m(device, Category::optimizer, 1, count), v(device, Category::optimizer, 1, count) {
+    if (parameters == DType::bf16) master = Buffer(device, Category::optimizer, 1, count);
     zero(m);
     zero(v);
   }
   Buffer m, v;
+  Buffer master;          ///< whose owner sets it to the first weights; no memory if all is f32
   std::int64_t step = 0;  ///< updates so far
 };
 
@@ -22,8 +26,10 @@ inline void adam_step(Tensor parameters, Tensor gradient_sum, std::int64_t sampl
                       AdamState& state, const AdamOptions& options) {
   require(samples > 0, "there is no mean gradient over no samples");
   const auto span = parameters.device()->span("update");
-  adam(parameters, gradient_sum, state.m, state.v, options, ++state.step,
-       1.0f / static_cast<float>(samples));
+  const bool mixed = parameters.type() == DType::bf16;
+  adam(mixed ? state.master.tensor() : parameters, gradient_sum, state.m, state.v, options,
+       ++state.step, 1.0f / static_cast<float>(samples));
+  if (mixed) round_to_bf16(state.master, parameters);
 }
 
 }  // namespace fivecuts

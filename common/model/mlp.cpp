@@ -39,9 +39,9 @@ void initialise(const LayerShape& shape, Tensor bucket, std::uint64_t seed, int 
   if (shape.bias) zero(bias_of(shape, bucket));
 }
 
-Saved::Saved(Device& device, const LayerShape& shape, std::int64_t rows)
-    : z(device, Category::activation, rows, shape.out) {
-  if (shape.gelu || shape.residual) y = Buffer(device, Category::activation, rows, shape.out);
+Saved::Saved(Device& device, const LayerShape& shape, std::int64_t rows, DType type)
+    : z(device, Category::activation, rows, shape.out, type) {
+  if (shape.gelu || shape.residual) y = Buffer(device, Category::activation, rows, shape.out, type);
 }
 
 void forward(const LayerShape& shape, Tensor parameters, Tensor x, Saved& saved) {

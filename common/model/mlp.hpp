@@ -36,7 +36,7 @@ void initialise(const LayerShape& shape, Tensor bucket, std::uint64_t seed, int 
 
 /// What one layer keeps of one micro-batch of b rows, in the ledger as activations.
 struct Saved {
-  Saved(Device& device, const LayerShape& shape, std::int64_t rows);
+  Saved(Device& device, const LayerShape& shape, std::int64_t rows, DType type = DType::f32);
   Tensor x;  ///< [b, in], the layer's input; the view is kept, the numbers are their owner's
   Buffer z;  ///< [b, out], x W + b; after backward_input: the gradient with respect to it
   Buffer y;  ///< [b, out], the output; no memory where it is z itself (no GELU, no residual)

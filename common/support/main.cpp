@@ -5,11 +5,14 @@
 #endif
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <chrono>
+#include <cstdlib>
 #include <thread>
 
 #include "common/comm/transport_mpi.hpp"
+#include "common/comm/transport_threads.hpp"
 #include "common/support/units.hpp"
 
 // Where Eigen calls OpenBLAS, a rank is one core's worth of work.
@@ -29,7 +32,35 @@ void keep_freed_memory() {
   if (openblas_set_num_threads != nullptr) openblas_set_num_threads(1);
 }
 
-void add_common(CLI::App& app, CommonOptions& options, bool& no_guard) {
+/// What the command line says of the run itself, beside what a Context takes.
+struct RunOptions {
+  CommonOptions common;
+  std::int64_t world = 4;  ///< ranks, if they are threads
+  const CLI::Option* world_flag = nullptr;
+  bool threads() const { return world_flag->count() > 0; }
+  std::string cluster = "laptop";
+  bool no_guard = false;
+};
+
+void add_common(CLI::App& app, RunOptions& run) {
+  CommonOptions& options = run.common;
+  run.world_flag = add_count(app, "--world", run.world, 1, 4096,
+                             "run N ranks as threads of this process, without mpirun")
+                       ->default_str("");
+  app.add_option_function<std::string>(
+         "--device",
+         [&options](const std::string& name) {
+           options.device = name == "meta" ? Device::Kind::meta : Device::Kind::cpu;
+         },
+         "cpu, or meta: a dry run, that counts everything and computes nothing")
+      ->check(CLI::IsMember({"cpu", "meta"}))
+      ->type_name("NAME")
+      ->default_str("cpu");
+  app.add_option("--cluster", run.cluster,
+                 fmt::format("whose times the clock counts: {}, or a JSON file",
+                             fmt::join(cluster_names(), ", ")))
+      ->type_name("NAME")
+      ->capture_default_str();
   app.add_option_function<std::string>(
          "--memory",
          [&options](const std::string& text) { options.memory_cap = parse_bytes(text); },
@@ -37,7 +68,7 @@ void add_common(CLI::App& app, CommonOptions& options, bool& no_guard) {
       ->type_name("SIZE");
   add_positive(app, "--timeout", options.timeout_s, 1e6,
                "seconds without progress before the guard ends the run");
-  app.add_flag("--no-guard", no_guard,
+  app.add_flag("--no-guard", run.no_guard,
                "neither check messages nor watch waits (for measuring speed)");
   app.add_flag("--verbose", options.verbose,
                "one line for each message sent and each collective of the library");
@@ -55,13 +86,20 @@ std::string flags_of(const CLI::App& app) {
   return text;
 }
 
-/// Returns true if there is something to run; false after --help.
-bool parse(CLI::App& app, int argc, char** argv, bool speaks) {
+/// How many ranks mpirun started, as it tells them before MPI begins; 1 without it.
+int launched_ranks() {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
+    if (const char* value = std::getenv(name)) return std::atoi(value);
+  }
+  return 1;
+}
+
+/// Reads the flags, the same on every rank. Returns false if --help was asked for.
+bool parse(CLI::App& app, int argc, char** argv) {
   try {
     app.allow_extras();
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
-    if (speaks) fmt::print("{}", app.help());
     return false;
   } catch (const CLI::ParseError& error) {
     std::string text = error.what();
@@ -122,28 +160,59 @@ int run_story(const Program& program, CLI::App& app, std::unique_ptr<Transport> 
   }
 }
 
+/// Ranks as threads of this process. Their statuses are the same.
+int run_threads(const Program& program, CLI::App& app, const RunOptions& run) {
+  std::atomic<int> status = exit_ok;
+  try {
+    on_threads(static_cast<int>(run.world), [&](std::unique_ptr<Transport> world) {
+      const int mine = run_story(program, app, std::move(world), run.common);
+      if (mine > status) status = mine;
+    });
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}: {}\n", program.name, error.what());
+    return exit_failed;
+  }
+  return status;
+}
+
+void check_world(const RunOptions& run, const std::string& name) {
+  if (run.threads() && launched_ranks() > 1) {
+    throw UsageError(
+        fmt::format("--world {} starts its ranks as threads of one process, and mpirun has started "
+                    "{} already; try without "
+                    "mpirun: {} --world {}",
+                    run.world, launched_ranks(), name, run.world));
+  }
+}
+
 }  // namespace
 
 int run_program(int argc, char** argv, const Program& program) {
   keep_freed_memory();
+  CLI::App app(program.about, program.name);
+  RunOptions run;
+  run.common.timeout_s = program.timeout_s;
+  if (program.declare) program.declare(app);
+  add_common(app, run);
+  bool help = false;
+  std::optional<UsageError> wrong;
+  try {
+    help = !parse(app, argc, argv);
+    check_world(run, program.name);
+    if (program.observed) run.common.cluster = load_cluster(run.cluster);
+    run.common.guard = program.observed && !run.no_guard;
+  } catch (const UsageError& error) {
+    wrong = error;
+  }
+  if (run.threads() && !wrong && !help) return run_threads(program, app, run);
+
   MpiSession session(argc, argv);
   std::unique_ptr<Transport> world = session.world();
   const bool speaks = world->rank() == 0;
-
-  CLI::App app(program.about, program.name);
-  CommonOptions options;
-  options.timeout_s = program.timeout_s;
-  bool no_guard = false;
-  if (program.declare) program.declare(app);
-  add_common(app, options, no_guard);
-  try {
-    if (!parse(app, argc, argv, speaks)) return exit_ok;
-  } catch (const UsageError& error) {
-    if (speaks) fmt::print(stderr, "{}: {}\n", program.name, error.what());
-    return exit_usage;
-  }
-  options.guard = program.guard && !no_guard;
-  return run_story(program, app, std::move(world), options);
+  if (help && speaks) fmt::print("{}", app.help());
+  if (wrong && speaks) fmt::print(stderr, "{}: {}\n", program.name, wrong->what());
+  if (wrong || help) return wrong ? exit_usage : exit_ok;
+  return run_story(program, app, std::move(world), run.common);
 }
 
 CLI::Option* add_count(CLI::App& app, const std::string& flag, std::int64_t& value,

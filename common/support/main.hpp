@@ -21,7 +21,7 @@ struct Program {
   /// depends on the number of ranks.
   std::function<int(Context&)> story;
   double timeout_s = 60;  ///< what --timeout is without being given
-  bool guard = true;      ///< false: never on (benchmarks)
+  bool observed = true;   ///< false: without guard and clock (benchmarks)
 };
 
 /// Starts MPI, reads the flags, runs the story, and ends every rank in order: with the story's
