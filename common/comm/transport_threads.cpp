@@ -1,0 +1,253 @@
+// Ranks as threads of one process: messages meet in mailboxes (mailbox.hpp), collectives at a board
+// (board.hpp). In a collective, each rank shows the others where its tensors lie, and everyone reads
+// there:
+//
+//     all_reduce   meet | rank r adds chunk r of all ranks | barrier | writes it to all | barrier
+//     all_gather   meet | copies all parts                 | barrier
+//
+// After the last barrier nobody looks at another rank's memory, so that each may go on.
+#include "common/comm/transport_threads.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <thread>
+
+#include "common/comm/board.hpp"
+#include "common/comm/mailbox.hpp"
+#include "common/support/error.hpp"
+
+namespace fivecuts {
+namespace {
+
+struct Group;
+
+/// What a rank brings to a collective; each kind uses what it needs.
+struct Given {
+  Tensor whole = {}, part = {};
+  std::vector<std::byte> bytes = {};
+  int number = 0;  // of the group it is to be in
+  std::shared_ptr<Group> group = {};
+};
+
+/// What the ranks of a group share.
+struct Group {
+  explicit Group(int ranks) : mailboxes(static_cast<std::size_t>(ranks)), board(ranks) {}
+  std::vector<Mailbox> mailboxes;
+  Board<Given> board;
+};
+
+/// The sum or maximum over the ranks of the elements in `part`. In the order of the ranks, so that
+/// its bits do not depend on how many elements there are, or who asks.
+template <class T>
+void reduce_as(const std::vector<Given>& all, Part part, Reduction reduction, T* out) {
+  const auto numbers_of = [part](const Given& one) {
+    return one.whole.part(part.first, part.count).template as<T>();
+  };
+  std::ranges::copy(numbers_of(all[0]), out);
+  for (std::size_t r = 1; r < all.size(); ++r) {
+    const std::span<const T> next = numbers_of(all[r]);
+    for (std::size_t i = 0; i < next.size(); ++i) {
+      out[i] = reduction == Reduction::sum ? out[i] + next[i] : std::max(out[i], next[i]);
+    }
+  }
+}
+
+void reduce(const std::vector<Given>& all, Part part, Reduction reduction, std::byte* out) {
+  const DType type = all[0].whole.type();
+  require(type == DType::f32 || type == DType::i64, "the threads transport adds f32 and i64 only");
+  const auto nowhere = [](const Given& one) { return one.whole.data() == nullptr; };
+  if (out == nullptr || std::ranges::any_of(all, nowhere)) return;
+  if (type == DType::f32) {
+    reduce_as(all, part, reduction, reinterpret_cast<float*>(out));
+  } else {
+    reduce_as(all, part, reduction, reinterpret_cast<std::int64_t*>(out));
+  }
+}
+
+class ThreadsTransport final : public Transport {
+ public:
+  ThreadsTransport(std::shared_ptr<Group> group, int rank)
+      : group_(std::move(group)), rank_(rank) {}
+
+  const char* name() const override { return "threads"; }
+  int rank() const override { return rank_; }
+  int size() const override { return static_cast<int>(group_->mailboxes.size()); }
+  int node(int) const override { return 0; }
+
+  /// The first of the ranks that stay together makes their group and shows it to the others.
+  std::unique_ptr<Transport> split(int number) override {
+    int first = size(), before_me = 0, together = 0;
+    const auto& numbers = meet({.number = number});
+    for (int r = size() - 1; r >= 0; --r) {
+      if (numbers[static_cast<std::size_t>(r)].number != number) continue;
+      first = r;
+      ++together;
+      before_me += r < rank_ ? 1 : 0;
+    }
+    const auto& groups =
+        meet({.group = first == rank_ ? std::make_shared<Group>(together) : nullptr});
+    return std::make_unique<ThreadsTransport>(groups[static_cast<std::size_t>(first)].group,
+                                              before_me);
+  }
+
+  std::unique_ptr<InFlight> start(std::span<const Transfer> transfers) override {
+    auto posts = new_posts();
+    for (const auto& [kind, peer, tensor] : transfers) {
+      const auto bytes = static_cast<std::size_t>(tensor.bytes());
+      if (kind == Transfer::Kind::send) {
+        posts->send({rank_, peer, Channel::data}, tensor.data(), bytes, bytes <= eager_limit);
+      } else {
+        posts->receive({peer, rank_, Channel::data}, tensor.data(), bytes);
+      }
+    }
+    return posts;
+  }
+
+  void all_reduce(Tensor t, Reduction reduction) override {
+    const auto& all = meet_alike(t);
+    const Part mine = part_of(t.count(), size(), rank_);
+    const auto bytes = static_cast<std::size_t>(mine.count * size_of(t.type()));
+    std::unique_ptr<std::byte[]> result;
+    if (t.data() != nullptr) result = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    reduce(all, mine, reduction, result.get());
+    group_->board.barrier();  // all summands have been read
+    for (const Given& one : all) {
+      copy_bytes(one.whole.part(mine.first, mine.count).data(), result.get(), bytes);
+    }
+    group_->board.barrier();  // all chunks have been written
+  }
+
+  void broadcast(Tensor t, int root) override {
+    const auto& all = meet_alike(t);
+    const std::byte* source = all.at(static_cast<std::size_t>(root)).whole.data();
+    if (rank_ != root) copy_bytes(t.data(), source, static_cast<std::size_t>(t.bytes()));
+    group_->board.barrier();
+  }
+
+  void all_gather(Tensor part, Tensor whole) override {
+    check_part(part, whole);
+    const auto& all = meet_alike(whole, part);
+    for (int r = 0; r < size(); ++r) {
+      const Part place = part_of(whole.count(), size(), r);
+      const Tensor from = all[static_cast<std::size_t>(r)].part;
+      const Tensor to = whole.part(place.first, place.count);
+      if (from.data() == to.data()) continue;  // in place
+      copy_bytes(to.data(), from.data(), static_cast<std::size_t>(to.bytes()));
+    }
+    group_->board.barrier();
+  }
+
+  void reduce_scatter(Tensor whole, Tensor part, Reduction reduction) override {
+    check_part(part, whole);
+    const auto& all = meet_alike(whole);
+    reduce(all, part_of(whole.count(), size(), rank_), reduction, part.data());
+    group_->board.barrier();
+  }
+
+  std::unique_ptr<InFlight> start_send(std::span<const std::byte> bytes, int to,
+                                       Plane plane) override {
+    auto posts = new_posts();
+    posts->send({rank_, to, channel(plane)}, bytes.data(), bytes.size(), true);
+    return posts;
+  }
+
+  std::unique_ptr<InFlight> start_receive(std::span<std::byte> bytes, int from,
+                                          Plane plane) override {
+    auto posts = new_posts();
+    posts->receive({from, rank_, channel(plane)}, bytes.data(), bytes.size());
+    return posts;
+  }
+
+  std::vector<std::vector<std::byte>> all_gather_host(std::span<const std::byte> mine) override {
+    std::vector<std::vector<std::byte>> result;
+    result.reserve(static_cast<std::size_t>(size()));
+    for (const Given& one : meet({.bytes = {mine.begin(), mine.end()}})) {
+      result.push_back(one.bytes);
+    }
+    return result;
+  }
+
+ private:
+  std::unique_ptr<Posts> new_posts() const {
+    return std::make_unique<Posts>(
+        std::shared_ptr<std::vector<Mailbox>>(group_, &group_->mailboxes));
+  }
+  static Channel channel(Plane plane) {
+    return plane == Plane::envelope ? Channel::envelope : Channel::verdict;
+  }
+
+  const std::vector<Given>& meet(Given mine) { return group_->board.meet(rank_, std::move(mine)); }
+
+  /// Fails on all ranks with the same sentence if their tensors differ.
+  const std::vector<Given>& meet_alike(Tensor whole, Tensor part = {}) {
+    const auto& all = meet({.whole = whole, .part = part});
+    const Tensor& first = all[0].whole;
+    for (std::size_t r = 1; r < all.size(); ++r) {
+      const Tensor& other = all[r].whole;
+      if (other.count() == first.count() && other.type() == first.type()) continue;
+      fail(fmt::format("a collective over {} x {} on rank 0 and {} x {} on rank {}", first.count(),
+                       name_of(first.type()), other.count(), name_of(other.type()), r));
+    }
+    return all;
+  }
+
+  void check_part(const Tensor& part, const Tensor& whole) const {
+    require(part.count() == part_of(whole.count(), size(), rank_).count &&
+                (part.empty() || part.type() == whole.type()),
+            "a part of another size or type than its place in the whole");
+  }
+
+  std::shared_ptr<Group> group_;
+  int rank_;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<Transport>> threads_world(int ranks) {
+  require(ranks >= 1, "a world has one rank at least");
+  const auto group = std::make_shared<Group>(ranks);
+  std::vector<std::unique_ptr<Transport>> world;
+  for (int r = 0; r < ranks; ++r) world.push_back(std::make_unique<ThreadsTransport>(group, r));
+  return world;
+}
+
+void on_threads(int ranks, const std::function<void(std::unique_ptr<Transport>)>& rank) {
+  auto world = threads_world(ranks);
+  std::vector<std::exception_ptr> thrown(world.size());
+  std::vector<std::thread> threads;
+  enum { closed, open, given_up };
+  std::atomic<int> gate = closed;  // no rank runs before all are there
+  const auto finish = [&](int decision) {
+    gate = decision;
+    gate.notify_all();
+    for (std::thread& thread : threads) thread.join();
+  };
+  try {
+    threads.reserve(world.size());
+    for (std::size_t r = 0; r < world.size(); ++r) {
+      threads.emplace_back([&, r] {
+        gate.wait(closed);
+        if (gate == given_up) return;
+        try {
+          rank(std::move(world[r]));
+        } catch (...) {
+          thrown[r] = std::current_exception();
+        }
+      });
+    }
+  } catch (const std::exception& error) {  // the system's, or no memory for the thread's record
+    const std::size_t started = threads.size();
+    finish(given_up);
+    fail(
+        fmt::format("this system gives a process no {} threads, it refused number {} ({}); ask for "
+                    "fewer ranks, or raise its limits (ulimit -u, ulimit -v)",
+                    ranks, started + 1, error.what()));
+  }
+  finish(open);
+  for (const std::exception_ptr& exception : thrown) {
+    if (exception) std::rethrow_exception(exception);
+  }
+}
+
+}  // namespace fivecuts

@@ -1,0 +1,207 @@
+// The transport whose ranks are threads: groups and collectives.
+#include <atomic>
+#include <cstring>
+
+#include "common/tests/threads_fixture.hpp"
+
+namespace fivecuts {
+namespace {
+
+// --- groups ---
+
+TEST(ThreadsGroups, SplitsAreRaggedAndNested) {
+  all_worlds([](Rank& my) {
+    const auto split = [](Transport& whole, int parts) {  // rank r goes to group r % parts
+      const int r = whole.rank();
+      auto group = whole.split(r % parts);
+      EXPECT_EQ(group->rank(), r / parts);
+      EXPECT_EQ(group->size(), (whole.size() - r % parts + parts - 1) / parts);
+      return group;
+    };
+    const auto outer = split(my.transport, 3);
+    const auto again = split(my.transport, 3);  // the same ranks, but not the same group
+    const auto inner = split(*outer, 2);
+    std::string expected, all;
+    for (int r = my.rank % 3; r < my.n; r += 3) {
+      if (r / 3 % 2 == my.rank / 3 % 2) expected += std::to_string(r);
+    }
+    for (const auto& one : inner->all_gather_host(bytes_of(std::to_string(my.rank)))) {
+      all += text_of(one);
+    }
+    EXPECT_EQ(all, expected);
+    // A message in one group is none in the other.
+    const Buffer sent = of_rank(my.context, DType::f32, 2000, 1),
+                 got = blank(my.context, DType::f32, 2000);
+    const Buffer sent_again = of_rank(my.context, DType::f32, 2000, 2),
+                 got_again = blank(my.context, DType::f32, 2000);
+    const int right = (outer->rank() + 1) % outer->size();
+    const int left = (outer->rank() + outer->size() - 1) % outer->size();
+    const Transfer first[] = {to(right, sent), from(left, got)};
+    const Transfer second[] = {from(left, got_again), to(right, sent_again)};
+    const auto in_first = outer->start(first);
+    again->start(second)->wait();
+    in_first->wait();
+    EXPECT_TRUE(holds_of_rank(got, 1));
+    EXPECT_TRUE(holds_of_rank(got_again, 2));
+  });
+}
+
+TEST(ThreadsGroups, AGroupOutlivesTheWorld) {
+  if (test_context().rank() != 0) return;
+  std::unique_ptr<Transport> alone;
+  on_threads(2, [&](std::unique_ptr<Transport> world) {
+    auto group = world->split(world->rank());
+    world.reset();
+    if (group->all_gather_host({}).size() != 1) return;
+    static std::atomic<int> taken;
+    if (taken.fetch_add(1) == 0) alone = std::move(group);
+  });
+  ASSERT_NE(alone, nullptr);
+  EXPECT_EQ(alone->all_gather_host(bytes_of("x")).size(), 1U);
+}
+
+TEST(ThreadsGroups, AllGatherHostOfOtherLengths) {
+  all_worlds([](Rank& my) {
+    for (int round = 0; round < 20; ++round) {
+      const auto text = [&](int r) {
+        return std::string(at((r + round) % 4 * 100), char('a' + r));
+      };
+      const auto all = my.transport.all_gather_host(bytes_of(text(my.rank)));
+      EXPECT_EQ(all.size(), at(my.n));
+      for (std::size_t r = 0; r < all.size(); ++r)
+        EXPECT_EQ(text_of(all[r]), text(static_cast<int>(r)));
+    }
+  });
+}
+
+// --- collectives on data ---
+
+TEST(ThreadsGroups, AllReduce) {
+  all_worlds([](Rank& my) {
+    sweep(my.n, [&](DType type, std::int64_t count) {
+      const Buffer sum = of_rank(my.context, type, count, my.rank),
+                   max = of_rank(my.context, type, count, my.rank);
+      my.transport.all_reduce(sum, Reduction::sum);
+      my.transport.all_reduce(max, Reduction::max);
+      EXPECT_TRUE(holds(
+          sum, [&](std::int64_t i) { return my.n * (value(0, i) - 1) + my.n * (my.n + 1) / 2; }));
+      EXPECT_TRUE(holds_of_rank(max, my.n - 1));
+    });
+  });
+}
+
+// Where sums are rounded: the same bits everywhere, those of the sum in the order of the ranks.
+TEST(ThreadsGroups, SumsHaveTheSameBitsOnAllRanks) {
+  all_worlds([](Rank& my) {
+    const auto summand = [](int r, std::int64_t i) {
+      return 1.0F / static_cast<float>(3 + (i * 37 + r * 1013) % 997);
+    };
+    const Buffer sum = blank(my.context, DType::f32, 1857);
+    for (std::int64_t i = 0; i < 1857; ++i) sum.tensor().as<float>()[at(i)] = summand(my.rank, i);
+    my.transport.all_reduce(sum, Reduction::sum);
+    for (std::int64_t i = 0; i < 1857; ++i) {
+      float expected = summand(0, i);
+      for (int r = 1; r < my.n; ++r) expected += summand(r, i);
+      const float got = sum.tensor().as<float>()[at(i)];
+      EXPECT_EQ(std::memcmp(&got, &expected, sizeof got), 0) << i;
+    }
+  });
+}
+
+TEST(ThreadsGroups, BroadcastFromEveryRoot) {
+  all_worlds([](Rank& my) {
+    sweep(my.n, [&](DType type, std::int64_t count) {
+      for (int root = 0; root<my.n; root += count> 10000 ? 3 : 1) {
+        const Buffer buffer = of_rank(my.context, type, count, my.rank);
+        my.transport.broadcast(buffer, root);
+        EXPECT_TRUE(holds_of_rank(buffer, root)) << "root " << root;
+      }
+    });
+  });
+}
+
+TEST(ThreadsGroups, AllGatherInPlaceAndApart) {
+  all_worlds([](Rank& my) {
+    sweep(my.n, [&](DType type, std::int64_t count) {
+      const auto [first, mine] = part_of(count, my.n, my.rank);
+      const Buffer part = of_rank(my.context, type, mine, my.rank);
+      const Buffer apart = blank(my.context, type, count), inside = blank(my.context, type, count);
+      const Tensor place = inside.tensor().part(first, mine);
+      if (mine > 0) {
+        std::memcpy(place.data(), part.tensor().data(), static_cast<std::size_t>(place.bytes()));
+      }
+      my.transport.all_gather(part, apart);
+      my.transport.all_gather(place, inside);
+      for (int r = 0; r < my.n; ++r) {
+        const auto [begin, length] = part_of(count, my.n, r);
+        EXPECT_TRUE(holds_of_rank(apart.tensor().part(begin, length), r));
+        EXPECT_TRUE(holds_of_rank(inside.tensor().part(begin, length), r));
+      }
+    });
+  });
+}
+
+TEST(ThreadsGroups, ReduceScatter) {
+  all_worlds([](Rank& my) {
+    sweep(my.n, [&](DType type, std::int64_t count) {
+      const auto [first, mine] = part_of(count, my.n, my.rank);
+      const Buffer whole = of_rank(my.context, type, count, my.rank);
+      const Buffer sum = blank(my.context, type, mine), max = blank(my.context, type, mine);
+      my.transport.reduce_scatter(whole, sum, Reduction::sum);
+      my.transport.reduce_scatter(whole, max, Reduction::max);
+      EXPECT_TRUE(holds(sum, [&, start = first](std::int64_t i) {
+        return my.n * (value(0, start + i) - 1) + my.n * (my.n + 1) / 2;
+      }));
+      EXPECT_TRUE(
+          holds(max, [&, start = first](std::int64_t i) { return value(my.n - 1, start + i); }));
+      EXPECT_TRUE(holds_of_rank(whole, my.rank));
+    });
+  });
+}
+
+TEST(ThreadsGroups, CollectivesOverOtherSizesFailOnAllRanks) {
+  world_of(3, [](Rank& my) {
+    const Buffer t = blank(my.context, DType::f32, my.rank == 2 ? 11 : 10);
+    const char* said = "a collective over 10 x f32 on rank 0 and 11 x f32 on rank 2";
+    for (int k = 0; k < 2; ++k) {  // and the next one works as before
+      const auto text = message_of<Failure>([&] { my.transport.all_reduce(t, Reduction::sum); });
+      EXPECT_TRUE(has(text, said)) << text;
+    }
+    EXPECT_THROW(my.transport.broadcast(t, 0), Failure);
+    EXPECT_THROW(my.transport.all_gather(t, t), Failure);
+    EXPECT_TRUE(holds(t, [](std::int64_t) { return -1; }));
+  });
+}
+
+TEST(ThreadsGroups, AddNumbersOnly) {
+  world_of(2, [](Rank& my) {
+    const Buffer memory = blank(my.context, DType::i64, 10);
+    const Tensor odd(my.context.device, memory.tensor().data(), static_cast<DType>(200), 1, 1);
+    const auto text = message_of<Failure>([&] { my.transport.all_reduce(odd, Reduction::sum); });
+    EXPECT_TRUE(has(text, "the threads transport adds f32 and i64 only")) << text;
+  });
+}
+
+// A dry run: shapes without numbers. All of it happens, in the same order, and touches no memory.
+TEST(ThreadsGroups, TensorsWithoutNumbers) {
+  all_worlds([](Rank& my) {
+    const std::int64_t count = std::int64_t{1} << 40;
+    const auto nothing = [&](std::int64_t elements) {
+      return Tensor(my.context.device, nullptr, DType::f32, 1, elements);
+    };
+    const Tensor whole = nothing(count), part = nothing(part_of(count, my.n, my.rank).count);
+    my.start({to(my.right, whole), from(my.left, whole)})->wait();
+    my.start({to(my.right, nothing(5)), from(my.left, nothing(5))})->wait();
+    my.transport.all_reduce(whole, Reduction::sum);
+    my.transport.broadcast(whole, my.n - 1);
+    my.transport.all_gather(part, whole);
+    my.transport.reduce_scatter(whole, part, Reduction::max);
+    const auto text = message_of<Failure>([&] {
+      my.start({to(my.right, nothing(5)), from(my.left, nothing(6))})->wait();
+    });
+    EXPECT_TRUE(has(text, "waits for 24 bytes")) << text;
+  });
+}
+
+}  // namespace
+}  // namespace fivecuts
