@@ -15,14 +15,14 @@ void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
 
 /// Shared by the rank that waits for it, the mailbox, and the thread that copies.
 struct Post {
-  static std::shared_ptr<Post> send(Lane lane, const std::byte* data, std::size_t bytes) {
-    return std::make_shared<Post>(lane, true, data, nullptr, bytes);
+  static std::shared_ptr<Post> send(Route route, const std::byte* data, std::size_t bytes) {
+    return std::make_shared<Post>(route, true, data, nullptr, bytes);
   }
-  static std::shared_ptr<Post> receive(Lane lane, std::byte* data, std::size_t bytes) {
-    return std::make_shared<Post>(lane, false, nullptr, data, bytes);
+  static std::shared_ptr<Post> receive(Route route, std::byte* data, std::size_t bytes) {
+    return std::make_shared<Post>(route, false, nullptr, data, bytes);
   }
-  Post(Lane in, bool is_send, const std::byte* from, std::byte* to, std::size_t size)
-      : lane(in), sends(is_send), source(from), target(to), bytes(size) {}
+  Post(Route in, bool is_send, const std::byte* from, std::byte* to, std::size_t size)
+      : route(in), sends(is_send), source(from), target(to), bytes(size) {}
 
   /// The store and the loads of `ended` have one order for all threads: after a weaker store,
   /// notify_all() could overlook a thread that is just falling asleep.
@@ -31,7 +31,7 @@ struct Post {
     ended.notify_all();
   }
 
-  const Lane lane;
+  const Route route;
   const bool sends;
   const std::byte* source;  // of a send
   std::byte* const target;  // of a receive
@@ -43,11 +43,11 @@ struct Post {
 
 std::shared_ptr<Post> Mailbox::put(const std::shared_ptr<Post>& post) {
   const std::lock_guard lock(mutex_);
-  const auto first = waiting_.lower_bound(post->lane);
+  const auto first = waiting_.lower_bound(post->route);
   const bool meets =
-      first != waiting_.end() && first->first == post->lane && first->second->sends != post->sends;
+      first != waiting_.end() && first->first == post->route && first->second->sends != post->sends;
   if (!meets) {
-    waiting_.emplace(post->lane, post);  // behind those of the same lane
+    waiting_.emplace(post->route, post);  // behind those of the same route
     return nullptr;
   }
   std::shared_ptr<Post> other = std::move(first->second);
@@ -57,7 +57,7 @@ std::shared_ptr<Post> Mailbox::put(const std::shared_ptr<Post>& post) {
 
 bool Mailbox::withdraw(const Post& post) {
   const std::lock_guard lock(mutex_);
-  auto [at, end] = waiting_.equal_range(post.lane);
+  auto [at, end] = waiting_.equal_range(post.route);
   while (at != end && at->second.get() != &post) ++at;
   if (at == end) return false;
   waiting_.erase(at);
@@ -72,7 +72,7 @@ void carry_over(Post& send, Post& receive) {
   } else {
     receive.fault =
         fmt::format("rank {} waits for {} bytes from rank {}, which sent {}",
-                    receive.lane.destination, receive.bytes, send.lane.source, send.bytes);
+                    receive.route.destination, receive.bytes, send.route.source, send.bytes);
   }
   send.end();
   receive.end();
@@ -84,17 +84,17 @@ Posts::Posts(std::shared_ptr<std::vector<Mailbox>> mailboxes) : mailboxes_(std::
 
 Posts::~Posts() {
   for (const auto& post : posts_) {
-    if (post->ended == 0 && !mailbox_of(post->lane).withdraw(*post)) post->ended.wait(0);
+    if (post->ended == 0 && !mailbox_of(post->route).withdraw(*post)) post->ended.wait(0);
   }
 }
 
-Mailbox& Posts::mailbox_of(Lane lane) const {
-  return mailboxes_->at(static_cast<std::size_t>(lane.destination));
+Mailbox& Posts::mailbox_of(Route route) const {
+  return mailboxes_->at(static_cast<std::size_t>(route.destination));
 }
 
-void Posts::send(Lane lane, const std::byte* data, std::size_t bytes, bool eager) {
-  Mailbox& mailbox = mailbox_of(lane);
-  const auto post = Post::send(lane, data, bytes);
+void Posts::send(Route route, const std::byte* data, std::size_t bytes, bool eager) {
+  Mailbox& mailbox = mailbox_of(route);
+  const auto post = Post::send(route, data, bytes);
   if (!eager) {
     posts_.push_back(post);
   } else if (data != nullptr) {
@@ -104,9 +104,9 @@ void Posts::send(Lane lane, const std::byte* data, std::size_t bytes, bool eager
   if (const auto receive = mailbox.put(post)) carry_over(*post, *receive);
 }
 
-void Posts::receive(Lane lane, std::byte* data, std::size_t bytes) {
-  Mailbox& mailbox = mailbox_of(lane);
-  const auto post = Post::receive(lane, data, bytes);
+void Posts::receive(Route route, std::byte* data, std::size_t bytes) {
+  Mailbox& mailbox = mailbox_of(route);
+  const auto post = Post::receive(route, data, bytes);
   posts_.push_back(post);
   if (const auto send = mailbox.put(post)) carry_over(*send, *post);
 }

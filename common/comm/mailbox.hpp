@@ -1,16 +1,16 @@
 #pragma once
 // Where messages between threads meet. Nothing is sent: one side copies from the other's memory.
 //
-// A message meets its receive in the mailbox of the receiver, in a lane for each sender and channel:
+// A message meets its receive in the mailbox of the receiver, in a route for each sender and channel:
 //
 //     rank 0                          the mailbox of rank 1                        rank 1
 //     send to 1  ---->  from 0, data:      send, send
 //                       from 2, data:      receive, receive, receive  <----  receive from 2
 //                       from 0, envelope:  send
 //
-// Invariant: what waits in one lane is all sends or all receives, in the order of posting. A post of
+// Invariant: what waits in one route is all sends or all receives, in the order of posting. A post of
 // the other side takes the first of them out, under the mailbox's lock; then, without it, whoever
-// came second copies, and ends both. So a post is in its lane (and can be withdrawn), or being
+// came second copies, and ends both. So a post is in its route (and can be withdrawn), or being
 // copied (and ends by itself, soon), or ended; and then nobody looks at its memory any more.
 #include <compare>
 #include <map>
@@ -24,10 +24,10 @@ namespace fivecuts {
 
 enum class Channel { data, envelope, verdict };
 
-struct Lane {
+struct Route {
   int source, destination;
   Channel channel;
-  friend auto operator<=>(const Lane&, const Lane&) = default;
+  friend auto operator<=>(const Route&, const Route&) = default;
 };
 
 /// A send of up to so many bytes is done at once, as in Open MPI: its data is kept for the
@@ -42,14 +42,14 @@ struct Post;
 
 class Mailbox {
  public:
-  /// Leaves `post` at the end of its lane and returns nothing, or takes out the one that it meets.
+  /// Leaves `post` at the end of its route and returns nothing, or takes out the one that it meets.
   std::shared_ptr<Post> put(const std::shared_ptr<Post>& post);
   /// False if it has been taken out before.
   bool withdraw(const Post& post);
 
  private:
   std::mutex mutex_;
-  std::multimap<Lane, std::shared_ptr<Post>> waiting_;
+  std::multimap<Route, std::shared_ptr<Post>> waiting_;
 };
 
 /// Posts that are waited for together. Where a message is longer or shorter than its receive,
@@ -62,14 +62,14 @@ class Posts final : public InFlight {
   ~Posts() override;
 
   /// `eager`: the send is done when this returns.
-  void send(Lane lane, const std::byte* data, std::size_t bytes, bool eager);
-  void receive(Lane lane, std::byte* data, std::size_t bytes);
+  void send(Route route, const std::byte* data, std::size_t bytes, bool eager);
+  void receive(Route route, std::byte* data, std::size_t bytes);
 
   void wait() override;
   bool done() override;
 
  private:
-  Mailbox& mailbox_of(Lane lane) const;
+  Mailbox& mailbox_of(Route route) const;
   std::shared_ptr<std::vector<Mailbox>> mailboxes_;
   std::vector<std::shared_ptr<Post>> posts_;
 };
