@@ -41,21 +41,18 @@ std::string style() {
       light, dark, rules);
 }
 
-constexpr const char* hatch =
-    "<defs><pattern id=\"hatch\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" "
-    "patternTransform=\"rotate(45)\"><line x1=\"0\" y1=\"0\" x2=\"0\" y2=\"5\" "
-    "class=\"faint-line\" "
-    "stroke-width=\"1.6\"/></pattern></defs>\n";
+constexpr const char* hatch = R"svg(<defs>
+<pattern id="hatch" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
+<line x1="0" y1="0" x2="0" y2="5" stroke-width="1.6" class="faint-line"/>
+</pattern>
+</defs>
+)svg";
 
 /// The bytes of the character that `text` begins with, "" if it is no UTF-8.
 std::string_view first_character(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
-  const std::size_t length = lead < 0x80   ? 1
-                             : lead < 0xC2 ? 0
-                             : lead < 0xE0 ? 2
-                             : lead < 0xF0 ? 3
-                             : lead < 0xF5 ? 4
-                                           : 0;
+  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC2 ? 2 : 1;
+  if (lead >= 0xF5 || (lead >= 0x80 && length == 1)) return "";
   if (length > text.size()) return "";
   for (std::size_t i = 1; i < length; ++i) {
     if ((static_cast<unsigned char>(text[i]) & 0xC0u) != 0x80u) return "";
@@ -99,19 +96,21 @@ std::string number(double value) {
 }  // namespace
 
 double text_width(std::string_view text, double size, bool bold) {
+  constexpr std::string_view widest = "mwMW@%";
+  constexpr std::string_view wide = "ABCDEFGHIJKLNOPQRSTUVXYZ&#+<=>~^";
+  const auto in = [](std::string_view set, char c) {
+    return set.find(c) != std::string_view::npos;
+  };
   double em = 0;
   while (!text.empty()) {
-    const std::string_view character = first_character(text);
-    const char c = text[0];
-    if (character.size() > 1)
-      em += character.size() == 4 ? 1.4 : 1;
-    else if (std::string_view("mwMW@%&").find(c) != std::string_view::npos)
-      em += 1;
+    const std::size_t bytes = first_character(text).size();
+    if (bytes > 1)
+      em += bytes == 4 ? 1.4 : 1;  // four bytes: an emoji
     else
-      em += c >= 'A' && c <= 'Z' ? 0.8 : 0.62;
-    text.remove_prefix(std::max<std::size_t>(1, character.size()));
+      em += in(widest, text[0]) ? 1 : in(wide, text[0]) ? 0.84 : 0.65;
+    text.remove_prefix(std::max<std::size_t>(1, bytes));
   }
-  return em * size * (bold ? 1.1 : 1);
+  return em * size * (bold ? 1.12 : 1);
 }
 
 std::string Svg::fill(std::size_t index) { return fmt::format("fill{}", index % fills); }

@@ -11,8 +11,8 @@ struct Box {
   double x = 0, y = 0, width = 0, height = 0;
 };
 
-/// An upper bound, since a viewer chooses the font: 0.62 em for most Latin characters, 0.8 or 1 em
-/// for wide ones, 1 em for Chinese ones.
+/// An upper bound, since a viewer chooses the font: the widths of DejaVu Sans, the widest of the usual
+/// ones, and 1 em for a Chinese character.
 double text_width(std::string_view text, double size, bool bold = false);
 
 class Svg {

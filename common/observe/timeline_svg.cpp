@@ -131,8 +131,8 @@ class Painter {
 
   void bar(const Event& event, std::size_t rank, double begin) {
     const bool comm = event.lane == Lane::comm;
-    // A pixel at least, and never past the end of the plot.
-    const double width = std::max(1.0, axis_.at(event.end - event.start));
+    // Two pixels at least, and never past the end of the plot.
+    const double width = std::max(2.0, axis_.at(event.end - event.start));
     Box box{std::min(left_ + axis_.at(event.start - begin), left_ + plot - width),
             y_ + (comm ? compute_height : 0), width, comm ? comm_height : compute_height};
     const std::size_t entry = legend_.of(event);
@@ -144,7 +144,7 @@ class Painter {
       box.x += wait.width;
       box.width -= wait.width;
     }
-    if (box.width > 0) svg_.box(box, Svg::fill(entry));
+    if (box.width > 0.01) svg_.box(box, Svg::fill(entry));
     const double size = comm ? comm_height - 3 : small - 1;
     const std::string number = split_name(event.name).second;
     if (!svg_.label(box, event.name, size))

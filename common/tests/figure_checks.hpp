@@ -39,6 +39,38 @@ inline Timeline iteration(std::size_t ranks, double slow = 1.5, const std::strin
   return timeline;
 }
 
+inline std::string long_name(int words) {
+  std::string name;
+  for (int i = 0; i < words; ++i) name += "quite_a_long_name_";
+  return name;
+}
+
+inline Timeline hostile() {
+  return {"<&\"> 数据并行 " + long_name(10),
+          {{work("<&\">", 0, 1), work(long_name(8), 1, 2), work("bad \xff byte\x01", 2, 3)},
+           {event_of(Event::Kind::message, Lane::comm, "接收", 0, 3, 3)}}};
+}
+
+/// Every shape of input that a drawing has to survive.
+inline std::vector<std::vector<Timeline>> all_inputs() {
+  const Timeline zero{"zero", {{work("a", 5, 5), work("b", 5, 5)}, {}}};
+  const Timeline slivers{"slivers", {{work("a", 0, 1e-12), work("b", 1e-12, 1), work("c", 1, 1)}}};
+  const Timeline tiny{"tiny", {{work("a", 0, 5e-324)}}};
+  const Timeline huge{"huge", {{work("a", 0, 1e15), work("b", 1e15, 3e300)}}};
+  return {{},
+          {{"", {}}},
+          {{"no events", {{}, {}}}},
+          {zero},
+          {zero, iteration(3)},
+          {slivers},
+          {tiny},
+          {huge},
+          {iteration(1)},
+          {iteration(64)},
+          {iteration(16), iteration(17)},
+          {iteration(4), iteration(4, 3), hostile()}};
+}
+
 struct Element {
   std::string name, text;  ///< text: references resolved
   std::map<std::string, std::string> attributes;
