@@ -83,7 +83,7 @@ std::string account_of(Context& c) {
   return account.text();
 }
 
-TEST(SameEverywhere, ThreadsCountWhatMpirunCounts) {
+RANK_TEST(SameEverywhere, ThreadsCountWhatMpirunCounts) {
   Context& run = test_context();
   for (const char* name : {"laptop", "h100", "slow", "unit"}) {
     for (const Device::Kind kind : {Device::Kind::cpu, Device::Kind::meta}) {
@@ -103,7 +103,7 @@ TEST(SameEverywhere, ThreadsCountWhatMpirunCounts) {
   }
 }
 
-TEST(SameEverywhere, ADryRunCountsWhatARealOneCounts) {
+RANK_TEST(SameEverywhere, ADryRunCountsWhatARealOneCounts) {
   if (test_context().rank() != 0) return;
   const auto real = world_results<std::string>(4, with(load_cluster("h100")), account_of);
   const auto dry =

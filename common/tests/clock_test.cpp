@@ -48,7 +48,7 @@ void expect_times(const std::vector<double>& want, const CommonOptions& options,
 }
 
 // 1 s of latency, 1 s for 100 bytes; the sender is free when all has left.
-TEST(ClockByHand, AMessage) {
+RANK_TEST(ClockByHand, AMessage) {
   expect_times({1, 2}, with(slow_by_hand()), [](Context& c) {
     const Buffer b = floats(c, 25);
     if (c.rank() == 0) c.world.send(1, b);
@@ -56,7 +56,7 @@ TEST(ClockByHand, AMessage) {
   });
 }
 
-TEST(ClockByHand, TwoMessagesQueueAtOnePort) {
+RANK_TEST(ClockByHand, TwoMessagesQueueAtOnePort) {
   expect_times({3, 1, 1}, with(slow_by_hand()), [](Context& c) {
     const Buffer b = floats(c, 25);
     if (c.rank() == 0) {
@@ -77,7 +77,7 @@ TEST(ClockByHand, TwoMessagesQueueAtOnePort) {
                });
 }
 
-TEST(ClockByHand, ToAnotherNode) {
+RANK_TEST(ClockByHand, ToAnotherNode) {
   const auto ring = [](Context& c) {
     const Buffer out = floats(c, 25), in = floats(c, 25);
     c.world.exchange(to((c.rank() + 1) % 4, out), from((c.rank() + 3) % 4, in));
@@ -87,7 +87,8 @@ TEST(ClockByHand, ToAnotherNode) {
   expect_times({2, 2, 2, 2}, with(slow_by_hand(4)), ring);
 }
 
-TEST(ClockByHand, NodesAreOfTheWholeWorldInAGroupToo) {  // ranks 0 and 3 are on two nodes of two
+RANK_TEST(ClockByHand,
+          NodesAreOfTheWholeWorldInAGroupToo) {  // ranks 0 and 3 are on two nodes of two
   expect_times({15, 15, 15, 15}, with(slow_by_hand(2)), [](Context& c) {
     Communicator ends = c.world.split("ends", [](int r) { return r == 0 || r == 3 ? 0 : 1; });
     const Buffer out = floats(c, 25), in = floats(c, 25);
@@ -97,7 +98,7 @@ TEST(ClockByHand, NodesAreOfTheWholeWorldInAGroupToo) {  // ranks 0 and 3 are on
   });
 }
 
-TEST(ClockByHand, AMessageHidesBehindComputing) {
+RANK_TEST(ClockByHand, AMessageHidesBehindComputing) {
   for (const double work : {5.0, 0.5}) {
     expect_times({std::max(work, 1.0), std::max(work, 2.0)}, with(slow_by_hand()), [&](Context& c) {
       const Buffer b = floats(c, 25);
@@ -108,7 +109,7 @@ TEST(ClockByHand, AMessageHidesBehindComputing) {
   }
 }
 
-TEST(ClockByHand, AnExchangeBetweenRanksAtDifferentTimes) {
+RANK_TEST(ClockByHand, AnExchangeBetweenRanksAtDifferentTimes) {
   // Rank 1 comes 3 s late. Its message leaves at 3 and is there at 5; the one it receives was there long before, but
   // its own takes until 4 to leave.
   expect_times({5, 4}, with(slow_by_hand()), [](Context& c) {
@@ -118,7 +119,7 @@ TEST(ClockByHand, AnExchangeBetweenRanksAtDifferentTimes) {
   });
 }
 
-TEST(ClockByHand, AsyncBesideComputing) {
+RANK_TEST(ClockByHand, AsyncBesideComputing) {
   // The work of 3 s on the comm lane starts at 1, when it is given; the caller computes until 5, or waits until 4.
   for (const double work : {4.0, 1.0}) {
     expect_times({1 + std::max(work, 3.0)}, with(slow_by_hand()), [&](Context& c) {
@@ -130,7 +131,7 @@ TEST(ClockByHand, AsyncBesideComputing) {
   }
 }
 
-TEST(ClockByHand, LibraryCollectivesAreRings) {
+RANK_TEST(ClockByHand, LibraryCollectivesAreRings) {
   const auto after = [](const std::vector<double>& want,
                         const std::function<void(Context&, Tensor, Tensor)>& collective) {
     expect_times(want, with(slow_by_hand()), [&](Context& c) {
@@ -147,7 +148,7 @@ TEST(ClockByHand, LibraryCollectivesAreRings) {
   after({14, 14, 14, 14}, [](Context& c, Tensor whole, Tensor) { c.world.broadcast(whole, 1); });
 }
 
-TEST(ClockByHand, ARankAloneAndAMessageToItselfCostNothing) {
+RANK_TEST(ClockByHand, ARankAloneAndAMessageToItselfCostNothing) {
   expect_times({0}, with(slow_by_hand()), [](Context& c) {
     const Buffer out = floats(c, 25), in = floats(c, 25);
     c.world.exchange(to(0, out), from(0, in));
@@ -156,7 +157,7 @@ TEST(ClockByHand, ARankAloneAndAMessageToItselfCostNothing) {
   });
 }
 
-TEST(ClockByHand, SpansUnderUnit) {
+RANK_TEST(ClockByHand, SpansUnderUnit) {
   expect_times({3, 4}, with(load_cluster("unit")), [](Context& c) {
     const Buffer b = floats(c, 1000);
     for (int k = 0; k < 3; ++k) {
@@ -170,7 +171,7 @@ TEST(ClockByHand, SpansUnderUnit) {
   });
 }
 
-TEST(ClockByHand, TheRoofline) {
+RANK_TEST(ClockByHand, TheRoofline) {
   if (test_context().rank() != 0) return;
   Cluster c = slow_by_hand();
   c.peak_f32 = 100;
@@ -191,7 +192,7 @@ TEST(ClockByHand, TheRoofline) {
   EXPECT_EQ(seconds({.flops = 200, .bytes = 0, .thinnest = 5000, .half = true}), 2.5);
 }
 
-TEST(ClockByHand, TheEventsOfALaneNeverOverlap) {
+RANK_TEST(ClockByHand, TheEventsOfALaneNeverOverlap) {
   if (test_context().rank() != 0) return;
   const auto all = world_results<std::vector<Event>>(2, with(slow_by_hand()), [](Context& c) {
     c.clock.log().record(true);

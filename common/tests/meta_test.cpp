@@ -63,7 +63,7 @@ struct Model {
   std::vector<AdamState> optimizer;
 };
 
-TEST(Meta, SevenBillionParametersTakeAStep) {
+RANK_TEST(Meta, SevenBillionParametersTakeAStep) {
   if (test_context().rank() != 0) return;
   const double before = peak_memory();
   run_world(1, dry(), [](Context& c) {
@@ -85,7 +85,7 @@ TEST(Meta, SevenBillionParametersTakeAStep) {
   EXPECT_LT(peak_memory() - before, 100e6);
 }
 
-TEST(Meta, SixtyFourRanksOfSevenBillion) {
+RANK_TEST(Meta, SixtyFourRanksOfSevenBillion) {
   if (test_context().rank() != 0) return;
   const int ranks = sanitized ? 8 : 64;
   const auto sent = world_results<std::int64_t>(ranks, dry(), [](Context& c) {
@@ -98,7 +98,7 @@ TEST(Meta, SixtyFourRanksOfSevenBillion) {
   }
 }
 
-TEST(Meta, ARingOfAThousandRanks) {
+RANK_TEST(Meta, ARingOfAThousandRanks) {
   if (test_context().rank() != 0) return;
   const int n = sanitized ? 32 : 1024;
   const std::int64_t count = 1'000'000'000;
@@ -127,7 +127,7 @@ TEST(Meta, ARingOfAThousandRanks) {
   }
 }
 
-TEST(Meta, ACapIsKeptDry) {
+RANK_TEST(Meta, ACapIsKeptDry) {
   if (test_context().rank() != 0) return;
   CommonOptions options = dry();
   options.memory_cap = 80'000'000'000;
@@ -137,7 +137,7 @@ TEST(Meta, ACapIsKeptDry) {
   EXPECT_TRUE(has(said, "under --memory 80 GB (in use: parameter")) << said;
 }
 
-TEST(Meta, ThereAreNoNumbersToLookAt) {
+RANK_TEST(Meta, ThereAreNoNumbersToLookAt) {
   if (test_context().rank() != 0) return;
   run_world(1, dry(), [](Context& c) {
     const Buffer b(c.device, Category::workspace, 2, 3), loss(c.device, Category::workspace, 1, 2);
@@ -158,7 +158,7 @@ TEST(Meta, ThereAreNoNumbersToLookAt) {
   });
 }
 
-TEST(Meta, AddressesTellTensorsApart) {
+RANK_TEST(Meta, AddressesTellTensorsApart) {
   if (test_context().rank() != 0) return;
   run_world(1, dry(), [](Context& c) {
     const Buffer a(c.device, Category::workspace, 1'000'000, 1'000'000),
@@ -170,7 +170,7 @@ TEST(Meta, AddressesTellTensorsApart) {
   });
 }
 
-TEST(Bf16, RoundsToTheNearest) {
+RANK_TEST(Bf16, RoundsToTheNearest) {
   Device& device = test_context().device;
   const Buffer from(device, Category::workspace, 1, 8);
   const Buffer to(device, Category::workspace, 1, 8, DType::bf16);
