@@ -42,7 +42,8 @@ std::string style() {
 }
 
 constexpr const char* hatch = R"svg(<defs>
-<pattern id="hatch" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
+<pattern id="hatch" width="5" height="5" patternUnits="userSpaceOnUse"
+  patternTransform="rotate(45)">
 <line x1="0" y1="0" x2="0" y2="5" stroke-width="1.6" class="faint-line"/>
 </pattern>
 </defs>

@@ -1,6 +1,7 @@
 #pragma once
 // Pictures as SVG, as small as the project's figures need: boxes, lines and text, legible on light
 // and on dark paper, as large as what is drawn. The same calls give the same bytes.
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -17,10 +18,10 @@ double text_width(std::string_view text, double size, bool bold = false);
 
 class Svg {
  public:
-  /// What a colour is for; light and dark paper have their own. Fills are as different to
-  /// colour-blind eyes as can be (Paul Tol, "Colour schemes", 2021, scheme "light") and all bear
-  /// the colour `label`.
-  static std::string fill(std::size_t index);  ///< "fill0" to "fill7", then again "fill0"
+  /// The colour of boxes: "fill0" to "fill7", then again "fill0". They are chosen to differ for
+  /// colour-blind eyes (Paul Tol, "Colour schemes", 2021, scheme "light"), and black text is legible
+  /// on all of them.
+  static std::string fill(std::size_t index);
   enum class Align { left, middle, right };
   struct Text {
     double size = 12;

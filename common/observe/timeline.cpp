@@ -14,8 +14,8 @@ constexpr std::size_t most_ranks = 16, first_ranks = 8, last_ranks = 2;
 void check(const Event& event, std::size_t rank) {
   const double length = event.end - event.start;
   const double rounding = 1e-9 * std::max(std::abs(event.start), std::abs(event.end));
-  if (std::isfinite(event.start) && std::isfinite(length) && length >= 0 && event.waited >= 0 &&
-      event.waited <= length + rounding)
+  if (std::isfinite(event.start) && std::isfinite(length) && length >= 0 &&
+      event.waited >= -rounding && event.waited <= length + rounding)
     return;
   fail(fmt::format("rank {}'s event '{}' cannot be drawn: start {}, end {}, waited {}", rank,
                    event.name, event.start, event.end, event.waited));

@@ -22,18 +22,19 @@ inline Event work(const std::string& name, double start, double end) {
   return event_of(Event::Kind::compute, Lane::compute, name, start, end);
 }
 
-/// One iteration of data parallelism; the last rank is slower, and the others wait for it.
+/// One iteration of data parallelism: the reduction begins before the backward pass ends. The last
+/// rank is slower, and the others wait for it.
 inline Timeline iteration(std::size_t ranks, double slow = 1.5, const std::string& title = "dp") {
   Timeline timeline{title, {}};
   for (std::size_t rank = 0; rank < ranks; ++rank) {
-    const double step = 10e-6 * (rank + 1 == ranks ? slow : 1), arrives = 80e-6 * slow;
+    const double step = 10e-6 * (rank + 1 == ranks ? slow : 1), arrives = 70e-6 * slow;
     std::vector<Event> events;
     for (int i = 0; i < 4; ++i)
       events.push_back(work(fmt::format("forward {}", i), i * step, (i + 1) * step));
     events.push_back(work("backward", 4 * step, 8 * step));
-    events.push_back(event_of(Event::Kind::collective, Lane::comm, "all_reduce", 8 * step,
-                              arrives + 30e-6, arrives - 8 * step));
-    events.push_back(work("update", arrives + 30e-6, arrives + 40e-6));
+    events.push_back(event_of(Event::Kind::collective, Lane::comm, "all_reduce", 7 * step,
+                              arrives + 50e-6, arrives - 7 * step));
+    events.push_back(work("update", arrives + 50e-6, arrives + 60e-6));
     timeline.ranks.push_back(events);
   }
   return timeline;
@@ -68,6 +69,7 @@ inline std::vector<std::vector<Timeline>> all_inputs() {
           {iteration(1)},
           {iteration(64)},
           {iteration(16), iteration(17)},
+          {iteration(2, 3), iteration(2, 1)},
           {iteration(4), iteration(4, 3), hostile()}};
 }
 
@@ -102,8 +104,8 @@ inline std::string resolved(const std::string& text) {
 }
 
 inline Element read_tag(const std::string& tag) {
-  static const std::regex shape(R"re((\w+)((?: [\w:-]+="[^"<]*")*)/?)re");
-  static const std::regex attribute(R"re( ([\w:-]+)="([^"<]*)")re");
+  static const std::regex shape(R"re((\w+)((?:\s+[\w:-]+="[^"<]*")*)/?)re");
+  static const std::regex attribute(R"re(\s+([\w:-]+)="([^"<]*)")re");
   std::smatch parts;
   if (!std::regex_match(tag, parts, shape)) throw std::runtime_error("no tag: <" + tag + ">");
   Element element{parts[1], "", {}};

@@ -64,11 +64,33 @@ RANK_TEST(FigureGantt, ShortEventsDoNotVanishSilently) {
   // Beside one that covers more of the cell.
   EXPECT_TRUE(
       has(row({work("short", 0, 1e-5), work("long", 1e-5, 1)}), "too short to be shown: 1 event"));
-  // Half of the cells of a long event are its own, and not one more.
-  const std::string half = row({work("long", 0, 1), work("end", 2, 2)});
-  const auto cells = half.find_last_of('|') - half.find('|') - 1;
-  EXPECT_NEAR(static_cast<double>(std::count(half.begin(), half.end(), 'L')),
-              static_cast<double>(cells) / 2, 1);
+}
+
+RANK_TEST(FigureGantt, CellsGoToTheEventThatCoversMost) {
+  // 80 cells for one second.
+  const auto letters = [](const std::vector<Event>& events, char letter) {
+    const std::string row = lines_of(gantt({"", {events}}, 100)).at(2);
+    return std::count(row.begin(), row.end(), letter);
+  };
+  const auto shared = [&](double cells) {
+    return letters({work("x", 0, cells / 80), work("y", cells / 80, 1)}, 'X');
+  };
+  EXPECT_EQ(shared(10.3), 10);
+  EXPECT_EQ(shared(10.7), 11);
+  const auto alone = [&](double cells) {
+    return letters({work("x", 0, cells / 80), work("y", 1, 1)}, 'X');
+  };
+  EXPECT_EQ(alone(10.4), 10) << "more than half of the last cell is idle";
+  EXPECT_EQ(alone(10.6), 11);
+}
+
+RANK_TEST(FigureTimeline, ComputesWhileItDoesNotWait) {
+  const std::vector<Event> events = {work("a", 0, 2),
+                                     event_of(Kind::compute, Lane::compute, "b", 2, 4, 1.5),
+                                     event_of(Kind::message, Lane::compute, "c", 4, 8),
+                                     event_of(Kind::compute, Lane::comm, "d", 0, 10)};
+  EXPECT_EQ(computing_share(events, {0, 10}), 0.25);
+  EXPECT_EQ(computing_share(events, {5, 5}), 0);
 }
 
 RANK_TEST(FigureGantt, ManyRanksAreCut) {
@@ -112,6 +134,7 @@ RANK_TEST(FigureTimeline, RefusesWhatCannotBeDrawn) {
   EXPECT_TRUE(has(said(0, 1, 1.1), "cannot be drawn"));
   EXPECT_TRUE(has(said(0, 1, nan_d), "cannot be drawn"));
   EXPECT_EQ(said(0.3, 0.4, 0.4 - 0.3 + 1e-16), "(nothing was thrown)") << "only rounding";
+  EXPECT_EQ(said(0.3, 0.4, -1e-16), "(nothing was thrown)");
 }
 
 RANK_TEST(FigureTime, IsShownInRoundNumbers) {
@@ -119,6 +142,7 @@ RANK_TEST(FigureTime, IsShownInRoundNumbers) {
   EXPECT_EQ(show_time(1.25e-3), "1.25 ms");
   EXPECT_EQ(show_time(80e-6), "80 µs");
   EXPECT_EQ(show_time(3e-10), "0.3 ns");
+  EXPECT_EQ(show_time(1e-3), "1 ms");
   EXPECT_EQ(show_time(3600), "3600 s");
   std::string labels;
   const TimeAxis axis(0.7e-3, 100, 12);
