@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <thread>
 
 #include "common/tests/threads_fixture.hpp"
@@ -213,23 +214,24 @@ RANK_TEST(Threads, WithdrawingRacesWithMessages) {
     if (my.rank == 0) {
       for (std::int64_t k = 0; k <= last; ++k) {
         if (k == last) my.barrier();
-        my.send(1, filled(my.context, DType::i64, 8, [&](std::int64_t) { return k; }))->wait();
+        my.send(1, filled(my.context, DType::i64, 512, [&](std::int64_t) { return k; }))->wait();
       }
       return;
     }
     std::int64_t before = -1;
     for (int k = 0; k < last; ++k) {
-      std::vector<std::int64_t> memory(8, -1);
+      std::vector<std::int64_t> memory(512, -1);
       const Tensor got(my.context.device, reinterpret_cast<std::byte*>(memory.data()), DType::i64,
-                       1, 8);
+                       1, 512);
       const auto receive = my.receive(0, got);
       if (!receive->done()) continue;
       EXPECT_LT(before, memory[0]);
+      EXPECT_EQ(memory[0], memory[511]);
       before = memory[0];
     }
     my.barrier();
-    const Buffer got = blank(my.context, DType::i64, 8);
-    while (element(got, 7) < last) my.receive(0, got)->wait();
+    const Buffer got = blank(my.context, DType::i64, 512);
+    while (element(got, 511) < last) my.receive(0, got)->wait();
     EXPECT_EQ(element(got, 0), last);
   });
 }
@@ -278,9 +280,6 @@ RANK_TEST(Threads, CarryACommunicator) {
         EXPECT_EQ(pair.gather(my.rank), (std::vector{my.rank / 2 * 2, my.rank / 2 * 2 + 1}));
         EXPECT_TRUE(holds_of_rank(got, my.left));
         EXPECT_TRUE(holds(sum, [](std::int64_t i) { return 4 * (value(0, i) - 1) + 10; }));
-        const Buffer other = blank(my.context, DType::i64, my.rank == 0 ? 3 : 4);
-        const auto text = message_of<GuardError>([&] { comm.all_reduce(other); });
-        EXPECT_TRUE(has(text, "disagree")) << text;
       },
       true);
 }
