@@ -3,7 +3,7 @@
 # One chapter from its folder, named as the folder is:
 #   <chapter>_lib    SOURCES; links the chapters named in USES, which must come earlier
 #   <chapter>        main.cpp
-#   <chapter>_test   test.cpp under mpirun, once for each of RANKS (default 1 2 3 4)
+#   <chapter>_test   test.cpp with ranks as threads for each of RANKS (default 1 2 3 4), under mpirun for the even ones
 #   <chapter>_bench  bench.cpp, where Google Benchmark is installed
 #   chNN_exK, chNN_exK_solution, chNN_wrong_exK_<fault>: checks/exK_*.cpp, which has the main, with
 #                    exercises/exK_*.cpp, solutions/exK_*.cpp and each wrong_solutions/exK_<fault>.cpp
@@ -46,8 +46,13 @@ function(add_chapter)
     target_compile_definitions(${chapter}_test PRIVATE FIVECUTS_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     add_dependencies(${short} ${chapter}_test)
     foreach(n IN LISTS arg_RANKS)
-      add_mpi_test(NAME ${short}.test.n${n} RANKS ${n} COMMAND ${chapter}_test --timeout 60
+      add_mpi_test(NAME ${short}.test.n${n}.threads RANKS ${n} THREADS COMMAND ${chapter}_test --timeout 60
                    LABELS ${short} reference)
+      kind_of_ranks(${n} kind)
+      if(NOT kind)
+        add_mpi_test(NAME ${short}.test.n${n} RANKS ${n} COMMAND ${chapter}_test --timeout 60
+                     LABELS ${short} reference)
+      endif()
     endforeach()
   endif()
 
@@ -89,9 +94,10 @@ function(add_exercise exercise)
   exercise_program(${id}_solution solutions/${exercise}.cpp)
   add_dependencies(${short} ${id}_solution)
   foreach(n IN LISTS arg_RANKS)
-    add_mpi_test(NAME ${short}.${number}.starter.n${n} RANKS ${n} COMMAND ${id} EXPECT 1
+    kind_of_ranks(${n} kind)
+    add_mpi_test(NAME ${short}.${number}.starter.n${n} RANKS ${n} ${kind} COMMAND ${id} EXPECT 1
                  OUTPUT "not yet.*TODO[(]${short}/${number}[)]" LABELS ${short} exercise TIMEOUT 60)
-    add_mpi_test(NAME ${short}.${number}.solution.n${n} RANKS ${n} COMMAND ${id}_solution EXPECT 0
+    add_mpi_test(NAME ${short}.${number}.solution.n${n} RANKS ${n} ${kind} COMMAND ${id}_solution EXPECT 0
                  OUTPUT "passed" LABELS ${short} solution TIMEOUT 60)
   endforeach()
 
@@ -103,7 +109,7 @@ function(add_exercise exercise)
     add_dependencies(${short} ${target})
     file(STRINGS ${file} expect LIMIT_COUNT 1 REGEX "^// expect: ")
     string(REPLACE "// expect: " "" expect "${expect}")
-    add_mpi_test(NAME ${short}.wrong.${fault} RANKS 3 COMMAND ${target} EXPECT nonzero OUTPUT "${expect}"
+    add_mpi_test(NAME ${short}.wrong.${fault} RANKS 3 THREADS COMMAND ${target} EXPECT nonzero OUTPUT "${expect}"
                  LABELS ${short} solution TIMEOUT 60)
   endforeach()
 endfunction()

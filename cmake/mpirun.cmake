@@ -17,6 +17,17 @@ if(FIVECUTS_SANITIZER)
     ASAN_OPTIONS=detect_stack_use_after_return=1)
 endif()
 
+# Sets `kind` for add_mpi_test: of tests that run with several numbers of ranks, the odd ones run as threads.
+# They start at once, and mpirun takes a second; what a program does is the same.
+function(kind_of_ranks ranks kind)
+  math(EXPR odd "${ranks} % 2")
+  set(${kind} "")
+  if(odd)
+    set(${kind} THREADS)
+  endif()
+  set(${kind} ${${kind}} PARENT_SCOPE)
+endfunction()
+
 # add_mpi_test(NAME name RANKS n [THREADS] COMMAND target|program args... [LABELS ...] [TIMEOUT seconds]
 #              [EXPECT status] [OUTPUT regex [ONCE]])
 # THREADS: the ranks are threads of one process (--world n), without mpirun. EXPECT: the exit status that the run must end with (default 0). OUTPUT: a line that it must print, with
