@@ -15,7 +15,7 @@ std::span<const NamedRung> all_rungs();
 /// What a few steps with one rung came to, the same on every rank.
 struct RungRow {
   const char* name;
-  int distinct_replicas;
+  int distinct_replicas;      ///< -1 on a dry device, which has no weights to compare
   std::int64_t calls;         ///< of the all-reduce, a step
   Verdict gradient;           ///< the mean gradient of the first step against golden's
   std::vector<Traffic> wire;  ///< of each rank, a step
@@ -31,8 +31,8 @@ struct Reunion {
 };
 Reunion bring_together(Context& context, Communicator& comm, const TrainingOptions& options);
 
-/// Collective. All claims whose home is this chapter and that need no clock. `trained`: the run's
-/// training.
+/// Collective. All claims whose home is this chapter. `trained`: the run's training. On a dry device
+/// those that need numbers are left out.
 void measure_claims(Context& context, Communicator& comm, const Digits& digits,
                     const TrainingOptions& options, const AllReduce& all_reduce,
                     const TrainingResult& trained, ClaimRows& rows);

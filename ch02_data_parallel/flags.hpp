@@ -5,14 +5,18 @@
 
 namespace fivecuts::data_parallel {
 
-inline void declare(CLI::App& app, TrainingOptions& o) {
+/// What the program takes beside the training's options.
+struct Options : TrainingOptions {
+  std::filesystem::path figure{}, trace{};
+};
+
+inline void declare(CLI::App& app, Options& o) {
   add_count(app, "--batch", o.batch, 1, 1438, "rows of the global batch, over all ranks");
   add_count(app, "--micro-batches", o.micro_batches, 1, 1438,
             "parts in which each rank computes its rows");
   add_count(app, "--epochs", o.epochs, 1, 1000, "passes over the digits");
-  // Deeper models and larger steps amplify rounding until no comparison with golden means anything.
-  add_count(app, "--layers", o.layers, 1, 8, "layers of the model");
-  add_count(app, "--width", o.width, 1, 4096, "width of its hidden layers");
+  add_count(app, "--layers", o.layers, 1, 1000, "layers of the model");
+  add_count(app, "--width", o.width, 1, 1'000'000, "width of its hidden layers");
   add_count(app, "--seed", o.seed, 0, INT32_MAX, "of the weights and the order of the data");
   add_positive(app, "--learning-rate", o.learning_rate, 0.01, "of Adam");
   std::vector<std::string> names;
@@ -29,10 +33,21 @@ inline void declare(CLI::App& app, TrainingOptions& o) {
           ->default_str("per_layer");
   app.add_flag("--overlap", o.overlap, "reduce each layer while the backward pass goes on")
       ->excludes(rung);
+  app.add_option("--figure", o.figure, "write the timelines of a step to this file, as SVG")
+      ->type_name("FILE");
+  app.add_option("--trace", o.trace, "write them as Chrome trace events, for ui.perfetto.dev")
+      ->type_name("FILE");
 }
 
 /// Throws UsageError, before any communication.
-inline void refuse_impossible(const TrainingOptions& o, int ranks) {
+inline void refuse_impossible(const TrainingOptions& o, int ranks, bool dry) {
+  // Deeper models and larger steps amplify rounding until no comparison with golden means anything.
+  if (!dry && (o.layers > 8 || o.width > 4096)) {
+    throw UsageError(fmt::format(
+        "{} layers of {} are for a dry run: with numbers at most --layers 8 and --width "
+        "4096; try --device meta",
+        o.layers, o.width));
+  }
   if (o.batch < ranks) {
     throw UsageError(
         fmt::format("--batch {} leaves some of {} ranks without a row; give at least {}, as in "

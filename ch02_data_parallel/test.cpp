@@ -296,8 +296,6 @@ RANK_TEST(Training, RanksWithoutRowsTakePart) {
   expect_golden_curve({.batch = 1437, .epochs = 2}, 0.05);
 }
 
-// The claims at home here that need no clock. Those of the time on a virtual cluster join them with
-// it.
 RANK_TEST(Claims, AllOfThisChapterAreShown) {
   Context& context = test_context();
   Communicator comm = dp();
@@ -308,10 +306,8 @@ RANK_TEST(Claims, AllOfThisChapterAreShown) {
   measure_claims(context, comm, digits(), options, library_all_reduce, trained, rows);
   EXPECT_TRUE(rows.all_hold()) << rows.text("en");
   for (const Claim& claim : all) {
-    const bool needs_clock = claim.id == "C02.13",
-               needs_two_ranks = claim.id == "C02.3" || claim.id == "C02.5";
-    const bool here =
-        claim.shown_in == "ch02" && !needs_clock && !(needs_two_ranks && comm.size() == 1);
+    const bool needs_two_ranks = claim.id == "C02.3" || claim.id == "C02.5";
+    const bool here = claim.shown_in == "ch02" && !(needs_two_ranks && comm.size() == 1);
     EXPECT_EQ(rows.shows(claim.id), here) << claim.id;
   }
 }

@@ -3,7 +3,7 @@
 # One chapter from its folder, named as the folder is:
 #   <chapter>_lib    SOURCES; links the chapters named in USES, which must come earlier
 #   <chapter>        main.cpp
-#   <chapter>_test   test.cpp with ranks as threads for each of RANKS (default 1 2 3 4), under mpirun for the even ones
+#   <chapter>_test   test.cpp and *_test.cpp with ranks as threads for each of RANKS (default 1 2 3 4), under mpirun for the even ones
 #   <chapter>_bench  bench.cpp, where Google Benchmark is installed
 #   chNN_exK, chNN_exK_solution, chNN_wrong_exK_<fault>: checks/exK_*.cpp, which has the main, with
 #                    exercises/exK_*.cpp, solutions/exK_*.cpp and each wrong_solutions/exK_<fault>.cpp
@@ -41,7 +41,8 @@ function(add_chapter)
   endif()
 
   if(BUILD_TESTING)
-    add_executable(${chapter}_test test.cpp)
+    file(GLOB tests CONFIGURE_DEPENDS test.cpp *_test.cpp)
+    add_executable(${chapter}_test ${tests})
     target_link_libraries(${chapter}_test PRIVATE ${chapter}_lib fivecuts_test_main)
     target_compile_definitions(${chapter}_test PRIVATE FIVECUTS_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     add_dependencies(${short} ${chapter}_test)

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <filesystem>
 #include <optional>
 
 #include "common/comm/communicator.hpp"
@@ -18,7 +17,6 @@ struct CommonOptions {
   bool guard = true;
   Device::Kind device = Device::Kind::cpu;
   std::optional<Cluster> cluster;       ///< what the clock counts by; none: it is off
-  std::filesystem::path figure, trace;  ///< files for the run's timeline; empty: none
   bool verbose = false;
   std::string language = "en";  ///< of the claims: "en" or "zh"
 };

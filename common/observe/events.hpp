@@ -44,6 +44,7 @@ class EventLog {
 struct Timeline {
   std::string title;
   std::vector<std::vector<Event>> ranks;
+  bool slots = false;  ///< the times are slots (the cluster `unit`), not seconds
 };
 
 }  // namespace fivecuts

@@ -175,7 +175,7 @@ std::string gantt(const Timeline& timeline, int width) {
 
   const std::size_t label = fmt::format("rank {}", timeline.ranks.size() - 1).size();
   const int cells = width - indent - static_cast<int>(label) - 4 - display_width(share_header);
-  const TimeAxis axis(extent.total(), cells, tick_room);
+  const TimeAxis axis(extent.total(), cells, tick_room, timeline.slots);
   out += fmt::format("  {:{}}  {}  {}\n", "", label,
                      axis_line(axis, static_cast<std::size_t>(cells)), share_header);
   int hidden = 0;
@@ -199,7 +199,7 @@ std::string gantt(const Timeline& timeline, int width) {
   out += legend_lines(legend, width);
   if (hidden > 0)
     out += fmt::format("  too short to be shown: {} event{}\n", hidden, hidden == 1 ? "" : "s");
-  return out + fmt::format("  total {}\n", show_time(extent.total()));
+  return out + fmt::format("  total {}\n", show_time(extent.total(), timeline.slots));
 }
 
 }  // namespace fivecuts

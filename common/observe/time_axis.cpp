@@ -12,7 +12,8 @@ struct Unit {
   double seconds;
 };
 
-Unit unit_for(double seconds) {
+Unit unit_for(double seconds, bool slots) {
+  if (slots) return {"slots", 1};
   static constexpr Unit units[] = {{"s", 1}, {"ms", 1e-3}, {"µs", 1e-6}};
   for (const Unit& unit : units) {
     if (std::abs(seconds) >= unit.seconds) return unit;
@@ -31,19 +32,19 @@ double round_step(double least) {
 
 }  // namespace
 
-std::string show_time(double seconds) {
-  if (seconds == 0) return "0 s";
-  const Unit unit = unit_for(seconds);
+std::string show_time(double seconds, bool slots) {
+  if (seconds == 0) return slots ? "0 slots" : "0 s";
+  const Unit unit = unit_for(seconds, slots);
   return fmt::format("{:.4g} {}", seconds / unit.seconds, unit.name);
 }
 
-TimeAxis::TimeAxis(double total, double length, double room) {
+TimeAxis::TimeAxis(double total, double length, double room, bool slots) {
   if (total > 0 && std::isfinite(length / total)) scale_ = length / total;
   if (scale_ == 0) {
     ticks_.push_back({0, "0"});
     return;
   }
-  const Unit unit = unit_for(total);
+  const Unit unit = unit_for(total, slots);
   const double step = round_step(room / scale_);
   const int last = static_cast<int>(total / step * (1 + 1e-12));
   for (int i = 0; i <= last; ++i) {

@@ -5,8 +5,8 @@
 
 namespace fivecuts {
 
-/// 0.00125 -> "1.25 ms"; s, ms, µs or ns, at most four digits.
-std::string show_time(double seconds);
+/// 0.00125 -> "1.25 ms"; s, ms, µs or ns, at most four digits. Or "3 slots".
+std::string show_time(double seconds, bool slots = false);
 
 /// Maps time to a length (terminal cells, pixels) and chooses round numbers to write beside it.
 class TimeAxis {
@@ -17,7 +17,7 @@ class TimeAxis {
   };
   /// `total` seconds take `length`; ticks are at least `room` apart. Everything is at 0 where the
   /// total is 0.
-  TimeAxis(double total, double length, double room);
+  TimeAxis(double total, double length, double room, bool slots = false);
   double at(double seconds) const { return seconds * scale_; }
   /// From 0 to the end, all in one unit.
   const std::vector<Tick>& ticks() const { return ticks_; }

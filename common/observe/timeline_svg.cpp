@@ -35,11 +35,12 @@ double label_column(std::span<const Timeline> panels) {
   return width + 8;
 }
 
-std::string tooltip(const Event& event, std::size_t rank, double begin) {
+std::string tooltip(const Event& event, std::size_t rank, double begin, bool slots) {
   std::string text =
       fmt::format("{}, rank {}\nstart {}\nduration {}", event.name, rank,
-                  show_time(event.start - begin), show_time(event.end - event.start));
-  if (event.waited > 0) text += fmt::format(", of which {} waiting", show_time(event.waited));
+                  show_time(event.start - begin, slots), show_time(event.end - event.start, slots));
+  if (event.waited > 0)
+    text += fmt::format(", of which {} waiting", show_time(event.waited, slots));
   if (event.bytes > 0) text += "\n" + show_bytes(static_cast<double>(event.bytes));
   if (!event.communicator.empty()) text += fmt::format("\ncommunicator {}", event.communicator);
   return text;
@@ -48,7 +49,10 @@ std::string tooltip(const Event& event, std::size_t rank, double begin) {
 class Painter {
  public:
   explicit Painter(std::span<const Timeline> panels)
-      : legend_(panels), axis_(longest(panels), plot, tick_room), left_(label_column(panels)) {}
+      : legend_(panels),
+        slots_(!panels.empty() && panels.front().slots),
+        axis_(longest(panels), plot, tick_room, slots_),
+        left_(label_column(panels)) {}
 
   void paragraph(const std::string& text, double size, bool bold) {
     for (const std::string& line : wrap(text, cells(size))) {
@@ -63,7 +67,7 @@ class Painter {
     paragraph(panel.title, large, true);
     const bool empty = std::all_of(panel.ranks.begin(), panel.ranks.end(),
                                    [](const auto& r) { return r.empty(); });
-    paragraph(empty ? "no events" : "total " + show_time(extent.total()), small, false);
+    paragraph(empty ? "no events" : "total " + show_time(extent.total(), slots_), small, false);
     if (empty) return;
     svg_.text(left_ + plot + 8, y_ - 0.35 * small, share_header, {small, Align::left, "faint"});
     y_ += 4;
@@ -136,7 +140,7 @@ class Painter {
     Box box{std::min(left_ + axis_.at(event.start - begin), left_ + plot - width),
             y_ + (comm ? compute_height : 0), width, comm ? comm_height : compute_height};
     const std::size_t entry = legend_.of(event);
-    svg_.begin_group(tooltip(event, rank, begin));
+    svg_.begin_group(tooltip(event, rank, begin, slots_));
     if (event.waited > 0) {
       Box wait = box;
       wait.width = std::min(axis_.at(event.waited), width);
@@ -168,6 +172,7 @@ class Painter {
 
   Svg svg_;
   Legend legend_;
+  bool slots_;
   TimeAxis axis_;
   double left_;  // where the plot begins
   double y_ = 0;

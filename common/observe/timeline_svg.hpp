@@ -8,7 +8,7 @@
 
 namespace fivecuts {
 
-/// An SVG file. Each rank has a row with its compute lane and, half as high, its comm lane if it
+/// An SVG file. Panels are all in seconds or all in slots. Each rank has a row with its compute lane and, half as high, its comm lane if it
 /// uses that; the part of an event in which it waited is pale and hatched. A bar bears its name, or
 /// its letter in the legend and its number, if that fits; its tooltip says all. Throws Failure as
 /// extent_of does.

@@ -67,7 +67,8 @@ std::string chrome_trace(std::span<const Timeline> panels) {
       }
     }
   }
-  const json trace = {{"displayTimeUnit", "ms"}, {"traceEvents", std::move(out)}};
+  json trace = {{"displayTimeUnit", "ms"}, {"traceEvents", std::move(out)}};
+  if (!panels.empty() && panels.front().slots) trace["otherData"] = {{"1 s", "1 slot"}};
   return trace.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
