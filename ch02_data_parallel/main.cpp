@@ -53,7 +53,7 @@ void show_times(const Context& context, const Times& times, const std::optional<
         panel.title.starts_with("per_layer") || panel.title.starts_with("overlapped");
     if (shown) context.say("{}\n", gantt(panel));
   }
-  if (figure) figure->write(timeline_svg(panels, "One step of data parallelism on " + cluster));
+  if (figure) figure->write(data_parallel::figure(times, cluster));
   if (trace) trace->write(chrome_trace(panels));
 }
 

@@ -54,6 +54,10 @@ Times time_steps(const Context& context, const TrainingOptions& o, const AllRedu
   return times;
 }
 
+std::string figure(const Times& times, const std::string& cluster) {
+  return timeline_svg(times.timelines(), "One step of data parallelism on " + cluster);
+}
+
 std::string scaling_table(const Times& times) {
   std::vector<std::string> header = {"step", "1 rank"};
   for (const int ranks : scaling_ranks) header.push_back(fmt::format("{} ranks", ranks));

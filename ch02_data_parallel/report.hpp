@@ -22,5 +22,7 @@ struct Times {
 Times time_steps(const Context& context, const TrainingOptions& options,
                  const AllReduce& all_reduce);
 std::string scaling_table(const Times& times);
+/// The notes' figure 2 as SVG: all ways to take a step.
+std::string figure(const Times& times, const std::string& cluster);
 
 }  // namespace fivecuts::data_parallel
