@@ -1,17 +1,17 @@
 #pragma once
 // Where messages between threads meet. Nothing is sent: one side copies from the other's memory.
 //
-// A message meets its receive in the mailbox of the receiver, in a route for each sender and channel:
+// A message meets its receive in the receiver's mailbox, in a route for each sender and channel:
 //
 //     rank 0                          the mailbox of rank 1                        rank 1
 //     send to 1  ---->  from 0, data:      send, send
 //                       from 2, data:      receive, receive, receive  <----  receive from 2
 //                       from 0, envelope:  send
 //
-// Invariant: what waits in one route is all sends or all receives, in the order of posting. A post of
-// the other side takes the first of them out, under the mailbox's lock; then, without it, whoever
-// came second copies, and ends both. So a post is in its route (and can be withdrawn), or being
-// copied (and ends by itself, soon), or ended; and then nobody looks at its memory any more.
+// Invariant: what waits in one route is all sends or all receives, in the order of posting. A post
+// of the other side takes the first of them out, under the mailbox's lock; then, without it,
+// whoever came second copies, and ends both. So a post is in its route (and can be withdrawn), or
+// being copied (and ends by itself, soon), or ended; and then nobody looks at its memory any more.
 #include <compare>
 #include <map>
 #include <memory>

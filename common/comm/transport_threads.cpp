@@ -1,11 +1,13 @@
 // Ranks as threads of one process: messages meet in mailboxes (mailbox.hpp), collectives at a board
-// (board.hpp). In a collective, each rank shows the others where its tensors lie, and everyone reads
-// there:
+// (board.hpp). In a collective each rank shows the others where its tensors lie, and works there:
 //
-//     all_reduce   meet | rank r adds chunk r of all ranks | barrier | writes it to all | barrier
-//     all_gather   meet | copies all parts                 | barrier
+//     all_reduce       meet | rank r adds chunk r of all ranks, and writes it to all | barrier
+//     reduce_scatter   meet | rank r adds chunk r of all ranks, into its part        | barrier
+//     all_gather       meet | each rank copies all parts                             | barrier
+//     broadcast        meet | each rank copies the root's                            | barrier
 //
-// After the last barrier nobody looks at another rank's memory, so that each may go on.
+// Invariant: what one rank writes between meeting and barrier, no other rank reads or writes there.
+// After the barrier nobody looks at another rank's memory, so that each may go on.
 #include "common/comm/transport_threads.hpp"
 
 #include <algorithm>
@@ -111,11 +113,10 @@ class ThreadsTransport final : public Transport {
     std::unique_ptr<std::byte[]> result;
     if (t.data() != nullptr) result = std::make_unique_for_overwrite<std::byte[]>(bytes);
     reduce(all, mine, reduction, result.get());
-    group_->board.barrier();  // all summands have been read
     for (const Given& one : all) {
       copy_bytes(one.whole.part(mine.first, mine.count).data(), result.get(), bytes);
     }
-    group_->board.barrier();  // all chunks have been written
+    group_->board.barrier();
   }
 
   void broadcast(Tensor t, int root) override {

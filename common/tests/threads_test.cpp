@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <thread>
 
@@ -40,6 +41,7 @@ RANK_TEST(Threads, EverybodySendsToEverybody) {
   for (const bool sends_first : {true, false}) {
     all_worlds([&](Rank& my) {
       sweep(my.n, [&](DType type, std::int64_t count) {
+        if (count > 10000) return;  // of each of 64 pairs
         std::vector<Buffer> sent, got;
         std::vector<Transfer> sends, receives;
         for (int r = 0; r < my.n; ++r) {
@@ -195,6 +197,27 @@ RANK_TEST(Threads, AWithdrawnReceiveGetsNothing) {
   });
 }
 
+RANK_TEST(Threads, OneOfManyIsWithdrawn) {
+  world_of(2, [](Rank& my) {
+    std::vector<Buffer> got;
+    std::vector<std::unique_ptr<InFlight>> receives;
+    for (int k = 0; k < 3; ++k) got.push_back(blank(my.context, DType::i64, 10));
+    if (my.rank == 1) {
+      for (const Buffer& buffer : got) receives.push_back(my.receive(0, buffer));
+      receives[1].reset();
+      my.barrier();
+      receives[0]->wait();
+      receives[2]->wait();
+      EXPECT_TRUE(holds_of_rank(got[0], 0));
+      EXPECT_TRUE(holds(got[1], [](std::int64_t) { return -1; }));
+      EXPECT_TRUE(holds_of_rank(got[2], 1));
+    } else {
+      my.barrier();
+      for (int k = 0; k < 2; ++k) my.send(1, of_rank(my.context, DType::i64, 10, k))->wait();
+    }
+  });
+}
+
 RANK_TEST(Threads, AWithdrawnSendIsNotRead) {
   world_of(2, [](Rank& my) {
     const Buffer buffer = of_rank(my.context, DType::i64, 1000, my.rank);
@@ -233,6 +256,38 @@ RANK_TEST(Threads, WithdrawingRacesWithMessages) {
     const Buffer got = blank(my.context, DType::i64, 512);
     while (element(got, 511) < last) my.receive(0, got)->wait();
     EXPECT_EQ(element(got, 0), last);
+  });
+}
+
+// The memory may be used again as soon as the handle is gone, also if that was in the middle of the
+// copying. Where the first send was withdrawn in time, the second one is received.
+RANK_TEST(Threads, WithdrawingWaitsForWhatIsBeingCopied) {
+  constexpr std::int64_t count = 1 << 20;
+  std::atomic<int> receiving = -1;
+  world_of(2, [&](Rank& my) {
+    const auto all = [](std::int64_t number) { return [number](std::int64_t) { return number; }; };
+    const Buffer first = blank(my.context, DType::f32, count);
+    for (int k = 0; k < 10; ++k) {
+      const Buffer second = filled(my.context, DType::f32, count, all(100 + k));
+      if (my.rank == 0) {
+        std::ranges::fill(first.tensor().as<float>(), static_cast<float>(k));
+        auto send = my.send(1, first);
+        my.barrier();
+        while (receiving < k) continue;  // yielding could take longer than the copying
+        for (volatile int wait = 0; wait < 5000 * k;) wait = wait + 1;
+        send.reset();
+        first.tensor().as<float>().back() = -2.0F;
+        my.send(1, second)->wait();
+      } else {
+        my.barrier();
+        receiving = k;
+        my.receive(0, first)->wait();
+        const auto number = static_cast<std::int64_t>(element(first, 0));
+        EXPECT_TRUE(number == k || number == 100 + k) << number;
+        EXPECT_TRUE(holds(first, all(number)));
+        if (number == k) my.receive(0, first)->wait();
+      }
+    }
   });
 }
 
