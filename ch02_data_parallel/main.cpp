@@ -8,54 +8,11 @@
 #include "ch02_data_parallel/flags.hpp"
 #include "ch02_data_parallel/report.hpp"
 #include "common/comm/output.hpp"
-#include "common/observe/gantt.hpp"
-#include "common/observe/trace.hpp"
 
 using namespace fivecuts;
 using namespace fivecuts::data_parallel;
 
 namespace {
-
-/// Trains, and says whether the weights and losses followed golden's.
-bool training_follows_golden(Context& context, Communicator& dp, const Digits& digits,
-                             const Options& o, TrainingResult& result) {
-  context.say("Training on {} digits, {} held out{}\n  epoch  loss     golden   accuracy  golden\n",
-              digits.train.count(), digits.test.count(),
-              o.overlap ? ", reductions overlapped" : "");
-  result = train(context, dp, digits, o, library_all_reduce, [&](std::size_t n, const Epoch& e) {
-    context.say("  {:5}  {:.4f}   {:.4f}   {:6.2f} %  {:6.2f} %\n", n, e.loss, e.golden_loss,
-                100 * e.accuracy, 100 * e.golden_accuracy);
-  });
-  context.say("golden, after {} steps: {}\n", std::min(result.steps, early_steps),
-              result.early.text);
-  if (!follows_to_the_end(o)) {
-    context.say(
-        "golden, at the end: not judged, since with these options rounding grows too far\n\n");
-    return result.early.ok;
-  }
-  context.say("golden, at the end: {}\ngolden, all epochs: {}\n\n", result.weights.text,
-              result.loss.text);
-  return result.early.ok && result.weights.ok && result.loss.ok;
-}
-
-void show_times(const Context& context, const Times& times, const std::optional<OutputFile>& figure,
-                const std::optional<OutputFile>& trace) {
-  const std::string& cluster = context.clock.cluster().name;
-  context.say(
-      "A step on the virtual cluster '{}': {} parameters, {} rows a rank, dry. Weak scaling: the "
-      "time\n"
-      "of one rank over that of many\n{}\n",
-      cluster, parameter_count(times.model.shape), times.model.rows, scaling_table(times));
-  if (context.rank() != 0) return;
-  const auto panels = times.timelines();
-  for (const Timeline& panel : panels) {
-    const bool shown =
-        panel.title.starts_with("per_layer") || panel.title.starts_with("overlapped");
-    if (shown) context.say("{}\n", gantt(panel));
-  }
-  if (figure) figure->write(data_parallel::figure(times, cluster));
-  if (trace) trace->write(chrome_trace(panels));
-}
 
 int story(Context& context, const Options& o) {
   const bool dry = context.device.dry();

@@ -1,6 +1,9 @@
 #pragma once
 // What the program prints and draws.
+#include <optional>
+
 #include "ch02_data_parallel/timing.hpp"
+#include "common/observe/output_file.hpp"
 
 namespace fivecuts::data_parallel {
 
@@ -24,5 +27,13 @@ Times time_steps(const Context& context, const TrainingOptions& options,
 std::string scaling_table(const Times& times);
 /// The notes' figure 2 as SVG: all ways to take a step.
 std::string figure(const Times& times, const std::string& cluster);
+/// Rank 0 prints the table and two timelines, and writes the files that there are.
+void show_times(const Context& context, const Times& times,
+                const std::optional<OutputFile>& figure_file,
+                const std::optional<OutputFile>& trace_file);
+
+/// Collective. Trains and prints each epoch; true if the weights and losses followed golden's.
+bool training_follows_golden(Context& context, Communicator& dp, const Digits& digits,
+                             const TrainingOptions& options, TrainingResult& result);
 
 }  // namespace fivecuts::data_parallel
