@@ -1,0 +1,1 @@
+#include "common/support/test_main.hpp"
