@@ -18,8 +18,12 @@ Placement own_place(const Context& context, const Options& o, const ModelShape& 
   return place(o.cut, model, static_cast<int>(o.experts), context.size(), context.rank());
 }
 
-/// A step needs the whole model: what a cut's step takes is for its own chapter.
-std::int64_t step_rows(const Options& o) { return o.cut == Cut::data ? o.batch : 0; }
+/// This rank's rows of the batch, where each rank has the whole model that a step needs; what the
+/// step of another cut takes is for that cut's chapter.
+std::int64_t step_rows(const Context& context, const Options& o) {
+  if (o.cut != Cut::data) return 0;
+  return batch_rows(o.cut, o.batch, context.size(), context.rank()).count;
+}
 
 AccountRow fullest(const Context& context, AccountRow row) {
   const auto all = context.world.gather(row.account);
@@ -33,7 +37,7 @@ AccountRow fullest(const Context& context, AccountRow row) {
 
 AccountRow really_held(Context& context, const Options& o, const Recipe& recipe) {
   const ModelShape model = cut_model(o.cut, small_of(o), static_cast<int>(o.experts));
-  const std::int64_t rows = computes(context.device, recipe) ? step_rows(o) : 0;
+  const std::int64_t rows = computes(context.device, recipe) ? step_rows(context, o) : 0;
   return {o.width / o.scale, !context.device.dry(), recipe,
           hold(context.device, model, own_place(context, o, model), recipe, rows), 0};
 }
@@ -41,7 +45,7 @@ AccountRow really_held(Context& context, const Options& o, const Recipe& recipe)
 AccountRow counted(Context& context, const Options& o, const Recipe& recipe, std::int64_t cap) {
   const ModelShape model = cut_model(o.cut, model_of(o), static_cast<int>(o.experts));
   return {o.width, false, recipe,
-          hold_dry(model, own_place(context, o, model), recipe, step_rows(o), cap), 0};
+          hold_dry(model, own_place(context, o, model), recipe, step_rows(context, o), cap), 0};
 }
 
 /// Refuses a cut over `ranks` ranks that would leave one of them with nothing. `columns`: of each

@@ -35,7 +35,7 @@ std::string blocks(const Placement& placement, const ModelShape& model) {
   return text;
 }
 
-/// "p g, o 0..24999999": the kinds of state that are whole, then those of which a rank has the
+/// "p g whole, o 0..24999999": the kinds of state that are whole, then those of which a rank has the
 /// named elements of each bucket.
 std::string flat_parts(const Placement& placement, const ModelShape& model) {
   const Holding& h = placement.front();
@@ -46,7 +46,7 @@ std::string flat_parts(const Placement& placement, const ModelShape& model) {
     (part.count == all ? whole : cut).emplace_back(kind);
   }
   if (cut.empty()) return "all";
-  return fmt::format("{}{}{} {}", fmt::join(whole, " "), whole.empty() ? "" : ", ",
+  return fmt::format("{}{}{} {}", fmt::join(whole, " "), whole.empty() ? "" : " whole, ",
                      fmt::join(cut, " "), range(h.optimizer));
 }
 
@@ -73,7 +73,7 @@ std::string layers(const Options& o, const MapRow& row) {
 
 std::string account_table(const Options& o, const std::vector<AccountRow>& rows) {
   Table table({"layers of", "", "recipe", "parameter", "gradient", "optimizer", "model state",
-               "a parameter", fmt::format("{} rows", o.batch)});
+               "a parameter", "activations"});
   const auto whole = [&](std::int64_t width) { return o.layers * width * width; };
   for (const auto& [width, allocated, recipe, a, rank] : rows) {
     table.row({fmt::format("{} x {}", width, width), allocated ? "held" : "dry", recipe.name,
