@@ -57,7 +57,7 @@ const std::vector<NamedRung> summing_rungs = {{"gather_broadcast", gather_broadc
                                               {"own_order", own_order}};
 
 // Every rung that sums, on batches that leave ranks with unequal numbers of rows, or none.
-TEST(Rungs, SumToTheGradientOfTheWholeBatch) {
+RANK_TEST(Rungs, SumToTheGradientOfTheWholeBatch) {
   Context& context = test_context();
   Communicator comm = dp();
   for (const ModelShape& shape :
@@ -80,7 +80,7 @@ TEST(Rungs, SumToTheGradientOfTheWholeBatch) {
 }
 
 // The mean of the ranks' means is another gradient as soon as their counts differ.
-TEST(Rungs, MeanOfMeansIsNotTheGradient) {
+RANK_TEST(Rungs, MeanOfMeansIsNotTheGradient) {
   Context& context = test_context();
   Communicator comm = dp();
   const ModelShape shape = mlp_shape(64, 16, 10, 2);
@@ -96,7 +96,7 @@ TEST(Rungs, MeanOfMeansIsNotTheGradient) {
             comm.size() == 1);
 }
 
-TEST(Rungs, NoneLeavesAsManyReplicasAsRanks) {
+RANK_TEST(Rungs, NoneLeavesAsManyReplicasAsRanks) {
   Context& context = test_context();
   Communicator comm = dp();
   Replica replica(context.device, mlp_shape(64, 16, 10, 2), 3);
@@ -105,7 +105,7 @@ TEST(Rungs, NoneLeavesAsManyReplicasAsRanks) {
   EXPECT_EQ(distinct_replicas(replica, comm), comm.size());
 }
 
-TEST(Rungs, OwnOrderDriftsFromThreeRanksOn) {
+RANK_TEST(Rungs, OwnOrderDriftsFromThreeRanksOn) {
   Context& context = test_context();
   Communicator comm = dp();
   Replica replica(context.device, mlp_shape(64, 32, 10, 2), 3);
@@ -120,7 +120,7 @@ TEST(Rungs, OwnOrderDriftsFromThreeRanksOn) {
 }
 
 // What the root and the others send and receive, to the byte.
-TEST(Rungs, GatherBroadcastLoadsTheRoot) {
+RANK_TEST(Rungs, GatherBroadcastLoadsTheRoot) {
   Context& context = test_context();
   Communicator comm = dp();
   const ModelShape shape = mlp_shape(64, 16, 10, 3);
@@ -135,7 +135,7 @@ TEST(Rungs, GatherBroadcastLoadsTheRoot) {
   EXPECT_EQ(used.messages, n == 1 ? 0 : (comm.rank() == 0 ? n - 1 : 1) * 3);
 }
 
-TEST(Steps, TakeTheirAllReduceAsAnArgument) {
+RANK_TEST(Steps, TakeTheirAllReduceAsAnArgument) {
   Context& context = test_context();
   Communicator comm = dp();
   const auto shards = load_shards(context.device, digits().train, first_rows(20), comm, 2);
@@ -160,7 +160,7 @@ TEST(Steps, TakeTheirAllReduceAsAnArgument) {
   expect(3, "accumulated");
 }
 
-TEST(Steps, OverlapChangesNoBit) {
+RANK_TEST(Steps, OverlapChangesNoBit) {
   Context& context = test_context();
   Communicator comm = dp();
   const ModelShape shape = mlp_shape(64, 48, 10, 4);
@@ -174,7 +174,7 @@ TEST(Steps, OverlapChangesNoBit) {
 }
 
 // Micro-batches of unequal and of no rows add up to the whole batch.
-TEST(Steps, AccumulationEqualsTheWholeBatch) {
+RANK_TEST(Steps, AccumulationEqualsTheWholeBatch) {
   Context& context = test_context();
   Communicator comm = dp();
   const ModelShape shape = mlp_shape(64, 16, 10, 3);
@@ -189,7 +189,7 @@ TEST(Steps, AccumulationEqualsTheWholeBatch) {
   }
 }
 
-TEST(Memory, ModelStateIsSixteenBytesAParameterAndStepsAllocateNothing) {
+RANK_TEST(Memory, ModelStateIsSixteenBytesAParameterAndStepsAllocateNothing) {
   Context& context = test_context();
   Communicator comm = dp();
   const ModelShape shape = mlp_shape(64, 100, 10, 3);
@@ -227,7 +227,7 @@ std::int64_t resident_bytes() {
 }
 
 // 100 million parameters: what the process really takes is what the ledger says, within a tenth.
-TEST(Memory, RealMemoryFollowsTheLedger) {
+RANK_TEST(Memory, RealMemoryFollowsTheLedger) {
   Context& context = test_context();
   if (context.size() > 1) return;  // 1.6 GB are enough
   Communicator comm = dp();
@@ -247,7 +247,7 @@ TEST(Memory, RealMemoryFollowsTheLedger) {
 }
 #endif
 
-TEST(Rungs, TheLadderShowsWhoIsRight) {
+RANK_TEST(Rungs, TheLadderShowsWhoIsRight) {
   Communicator comm = dp();
   const auto ladder = climb(test_context(), comm, digits(), {}, library_all_reduce);
   for (const RungRow& row : ladder) {
@@ -257,7 +257,7 @@ TEST(Rungs, TheLadderShowsWhoIsRight) {
   }
 }
 
-TEST(Training, DifferentStartsAreBroughtTogether) {
+RANK_TEST(Training, DifferentStartsAreBroughtTogether) {
   Communicator comm = dp();
   const Reunion reunion = bring_together(test_context(), comm, {});
   EXPECT_EQ(reunion.distinct_before, comm.size());
@@ -275,9 +275,9 @@ void expect_golden_curve(const TrainingOptions& options, double least_accuracy) 
   EXPECT_GE(result.epochs.back().accuracy, least_accuracy);
 }
 
-TEST(Training, ReachesNinetyFivePercentOnTheCurveOfGolden) { expect_golden_curve({}, 0.95); }
+RANK_TEST(Training, ReachesNinetyFivePercentOnTheCurveOfGolden) { expect_golden_curve({}, 0.95); }
 
-TEST(Training, FollowsGoldenWithEveryWayToReduce) {
+RANK_TEST(Training, FollowsGoldenWithEveryWayToReduce) {
   TrainingOptions options{.batch = 97, .epochs = 2};  // ragged for every number of ranks but one
   expect_golden_curve(options, 0.8);
   options.micro_batches = 3;
@@ -292,13 +292,13 @@ TEST(Training, FollowsGoldenWithEveryWayToReduce) {
 
 // 1,438 rows in batches of 1,437: the second one has a row for the first rank and none for the
 // others.
-TEST(Training, RanksWithoutRowsTakePart) {
+RANK_TEST(Training, RanksWithoutRowsTakePart) {
   expect_golden_curve({.batch = 1437, .epochs = 2}, 0.05);
 }
 
 // The claims at home here that need no clock. Those of the time on a virtual cluster join them with
 // it.
-TEST(Claims, AllOfThisChapterAreShown) {
+RANK_TEST(Claims, AllOfThisChapterAreShown) {
   Context& context = test_context();
   Communicator comm = dp();
   const TrainingOptions options{.epochs = 1};

@@ -17,17 +17,21 @@ if(FIVECUTS_SANITIZER)
     ASAN_OPTIONS=detect_stack_use_after_return=1)
 endif()
 
-# add_mpi_test(NAME name RANKS n COMMAND target|program args... [LABELS ...] [TIMEOUT seconds]
+# add_mpi_test(NAME name RANKS n [THREADS] COMMAND target|program args... [LABELS ...] [TIMEOUT seconds]
 #              [EXPECT status] [OUTPUT regex [ONCE]])
-# EXPECT: the exit status that the run must end with (default 0). OUTPUT: a line that it must print, with
+# THREADS: the ranks are threads of one process (--world n), without mpirun. EXPECT: the exit status that the run must end with (default 0). OUTPUT: a line that it must print, with
 # ONCE exactly once.
 function(add_mpi_test)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "ONCE" "NAME;RANKS;TIMEOUT;EXPECT;OUTPUT" "COMMAND;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "ONCE;THREADS" "NAME;RANKS;TIMEOUT;EXPECT;OUTPUT" "COMMAND;LABELS")
   list(POP_FRONT arg_COMMAND program)
   if(TARGET ${program})
     set(program $<TARGET_FILE:${program}>)
   endif()
-  set(command ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${arg_RANKS} ${program} ${arg_COMMAND})
+  if(arg_THREADS)
+    set(command ${program} --world ${arg_RANKS} ${arg_COMMAND})
+  else()
+    set(command ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${arg_RANKS} ${program} ${arg_COMMAND})
+  endif()
   if(DEFINED arg_EXPECT OR DEFINED arg_OUTPUT)
     if(NOT DEFINED arg_EXPECT)
       set(arg_EXPECT 0)

@@ -82,9 +82,11 @@ void Guard::run() {
   // The ranks of a deadlock began to wait at about the same time: each may say its part before the
   // first one's end takes the others along.
   const auto grace = 600ms;
+  // Seldom, where the limit is long: a thousand ranks of one process have a thousand watchdogs.
+  const auto interval = std::clamp<std::chrono::duration<double>>(timeout_ / 100, 50ms, 500ms);
   std::unique_lock lock(mutex_);
   auto last = std::chrono::steady_clock::now();
-  while (!wake_.wait_for(lock, 50ms, [this] { return stopping_; })) {
+  while (!wake_.wait_for(lock, interval, [this] { return stopping_; })) {
     // A process that was stopped (Ctrl-Z, a debugger) finds hours gone: not its peers' fault.
     const auto now = std::chrono::steady_clock::now();
     clock_ += std::min<std::chrono::duration<double>>(now - last, 1s);

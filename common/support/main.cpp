@@ -164,6 +164,9 @@ int run_story(const Program& program, CLI::App& app, std::unique_ptr<Transport> 
 int run_threads(const Program& program, CLI::App& app, const RunOptions& run) {
   std::atomic<int> status = exit_ok;
   try {
+    if (program.starts_threads) {
+      return program.starts_threads(static_cast<int>(run.world), run.common);
+    }
     on_threads(static_cast<int>(run.world), [&](std::unique_ptr<Transport> world) {
       const int mine = run_story(program, app, std::move(world), run.common);
       if (mine > status) status = mine;
@@ -204,15 +207,20 @@ int run_program(int argc, char** argv, const Program& program) {
   } catch (const UsageError& error) {
     wrong = error;
   }
-  if (run.threads() && !wrong && !help) return run_threads(program, app, run);
+  const bool runs = !help && !wrong;
+  if (runs && run.threads()) return run_threads(program, app, run);
 
+  const auto speak = [&] {
+    if (help) fmt::print("{}", app.help());
+    if (wrong) fmt::print(stderr, "{}: {}\n", program.name, wrong->what());
+    return wrong ? exit_usage : exit_ok;
+  };
+  if (!runs && launched_ranks() == 1) return speak();
   MpiSession session(argc, argv);
   std::unique_ptr<Transport> world = session.world();
-  const bool speaks = world->rank() == 0;
-  if (help && speaks) fmt::print("{}", app.help());
-  if (wrong && speaks) fmt::print(stderr, "{}: {}\n", program.name, wrong->what());
-  if (wrong || help) return wrong ? exit_usage : exit_ok;
-  return run_story(program, app, std::move(world), run.common);
+  if (runs) return run_story(program, app, std::move(world), run.common);
+  if (world->rank() == 0) speak();
+  return wrong ? exit_usage : exit_ok;
 }
 
 CLI::Option* add_count(CLI::App& app, const std::string& flag, std::int64_t& value,

@@ -20,6 +20,8 @@ struct Program {
   /// Throws UsageError, on every rank alike and before any communication, for a wrong use that
   /// depends on the number of ranks.
   std::function<int(Context&)> story;
+  /// With --world: a run that starts its ranks itself, by run_world() (tests). Returns the status.
+  std::function<int(int ranks, const CommonOptions&)> starts_threads = nullptr;
   double timeout_s = 60;  ///< what --timeout is without being given
   bool observed = true;   ///< false: without guard and clock (benchmarks)
 };

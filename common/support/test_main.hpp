@@ -1,15 +1,29 @@
 #pragma once
-// Tests under mpirun. Every rank runs the same tests; at the end of each the ranks agree on its
+// Tests of several ranks. Every rank runs the same test; at the end of each the ranks agree on its
 // verdict, and every rank's failures are printed with the rank. A test works locally first, takes
 // part in the collectives, and asserts last: an assertion that leaves the test early on one rank
 // would leave the others waiting.
+//
+// Under mpirun the ranks are its processes. With --world N they are threads, made anew for each
+// test, in a binary that starts in no time.
 #include <gtest/gtest.h>
+
+#include <functional>
 
 #include "common/comm/context.hpp"
 
 namespace fivecuts {
 
-/// The rank's context, the same for all tests of a binary.
+/// The rank's context, inside a RANK_TEST: under mpirun the same for all tests of a binary.
 Context& test_context();
 
+/// Runs `body` as every rank of this process.
+void on_every_rank(const std::function<void()>& body);
+
 }  // namespace fivecuts
+
+/// As TEST, with a body for each rank.
+#define RANK_TEST(suite, name)                                               \
+  static void suite##_##name##_of_a_rank();                                  \
+  TEST(suite, name) { fivecuts::on_every_rank(suite##_##name##_of_a_rank); } \
+  static void suite##_##name##_of_a_rank()

@@ -1,4 +1,4 @@
-// The clock against calculations by hand, and the same run over mpirun and over threads.
+// The clock against calculations by hand.
 #include "common/comm/world.hpp"
 #include "common/tests/helpers.hpp"
 
@@ -28,171 +28,150 @@ CommonOptions with(Cluster cluster, Device::Kind device = Device::Kind::cpu) {
 void compute(Context& context, double seconds) { context.device.runs("work", {.flops = seconds}); }
 
 Buffer floats(Context& context, std::int64_t count) {
-  Buffer buffer(context.device, Category::workspace, 1, count);
-  zero(buffer);
-  return buffer;
+  return {context.device, Category::workspace, 1, count};
 }
 
 /// The time of each rank at the end of rank(context). Empty on all but rank 0 of the run, whose threads do it.
 std::vector<double> times(int ranks, const CommonOptions& options,
                           const std::function<void(Context&)>& rank) {
-  if (test_context().rank() != 0) return {};
   return world_results<double>(ranks, options, [&](Context& context) {
     rank(context);
     return context.clock.now();
   });
 }
 
-#define EXPECT_TIMES(expression, ...)                          \
-  if (const auto got = expression; test_context().rank() == 0) \
-  EXPECT_EQ(got, (std::vector<double> __VA_ARGS__))
-
-TEST(ClockByHand,
-     AMessage) {  // 1 s of latency, 1 s for 100 bytes; the sender is free when all has left
-  EXPECT_TIMES(times(2, with(slow_by_hand()),
-                     [](Context& c) {
-                       const Buffer b = floats(c, 25);
-                       if (c.rank() == 0) c.world.send(1, b);
-                       if (c.rank() == 1) c.world.receive(0, b);
-                     }),
-               {1, 2});
+/// `want` are the times of as many ranks.
+void expect_times(const std::vector<double>& want, const CommonOptions& options,
+                  const std::function<void(Context&)>& rank) {
+  if (test_context().rank() != 0) return;
+  EXPECT_EQ(times(static_cast<int>(want.size()), options, rank), want);
 }
 
-TEST(ClockByHand, TwoMessagesQueueAtOnePort) {
-  EXPECT_TIMES(times(3, with(slow_by_hand()),
-                     [](Context& c) {
-                       const Buffer b = floats(c, 25);
-                       if (c.rank() == 0) {
-                         c.world.receive(1, b);
-                         c.world.receive(2, b);
-                       } else {
-                         c.world.send(0, b);
-                       }
-                     }),
-               {3, 1, 1});
-  EXPECT_TIMES(times(3, with(slow_by_hand()),
-                     [](Context& c) {  // out of one port
-                       const Buffer b = floats(c, 25);
-                       if (c.rank() == 0) {
-                         c.world.exchange(to(1, b), to(2, b));
-                       } else {
-                         c.world.receive(0, b);
-                       }
-                     }),
-               {2, 2, 3});
+// 1 s of latency, 1 s for 100 bytes; the sender is free when all has left.
+RANK_TEST(ClockByHand, AMessage) {
+  expect_times({1, 2}, with(slow_by_hand()), [](Context& c) {
+    const Buffer b = floats(c, 25);
+    if (c.rank() == 0) c.world.send(1, b);
+    if (c.rank() == 1) c.world.receive(0, b);
+  });
 }
 
-TEST(ClockByHand, ToAnotherNode) {
+RANK_TEST(ClockByHand, TwoMessagesQueueAtOnePort) {
+  expect_times({3, 1, 1}, with(slow_by_hand()), [](Context& c) {
+    const Buffer b = floats(c, 25);
+    if (c.rank() == 0) {
+      c.world.receive(1, b);
+      c.world.receive(2, b);
+    } else {
+      c.world.send(0, b);
+    }
+  });
+  expect_times({2, 2, 3}, with(slow_by_hand()),
+               [](Context& c) {  // out of one port
+                 const Buffer b = floats(c, 25);
+                 if (c.rank() == 0) {
+                   c.world.exchange(to(1, b), to(2, b));
+                 } else {
+                   c.world.receive(0, b);
+                 }
+               });
+}
+
+RANK_TEST(ClockByHand, ToAnotherNode) {
   const auto ring = [](Context& c) {
     const Buffer out = floats(c, 25), in = floats(c, 25);
     c.world.exchange(to((c.rank() + 1) % 4, out), from((c.rank() + 3) % 4, in));
   };
   // Two ranks a node: 0 -> 1 and 2 -> 3 stay inside, 1 -> 2 and 3 -> 0 leave: 5 + 10.
-  EXPECT_TIMES(times(4, with(slow_by_hand(2)), ring), {15, 10, 15, 10});
-  EXPECT_TIMES(times(4, with(slow_by_hand(4)), ring), {2, 2, 2, 2});
+  expect_times({15, 10, 15, 10}, with(slow_by_hand(2)), ring);
+  expect_times({2, 2, 2, 2}, with(slow_by_hand(4)), ring);
 }
 
-TEST(ClockByHand, NodesAreOfTheWholeWorldInAGroupToo) {  // ranks 0 and 3 are on two nodes of two
-  EXPECT_TIMES(times(4, with(slow_by_hand(2)),
-                     [](Context& c) {
-                       Communicator ends =
-                           c.world.split("ends", [](int r) { return r == 0 || r == 3 ? 0 : 1; });
-                       const Buffer out = floats(c, 25), in = floats(c, 25);
-                       ends.exchange(to(1 - ends.rank(), out), from(1 - ends.rank(), in));
-                       const bool leaves = c.traffic.measured("ends").sent_inter_node == 100;
-                       EXPECT_EQ(leaves, true);  // 1 and 2 are on two nodes as well
-                     }),
-               {15, 15, 15, 15});
+RANK_TEST(ClockByHand,
+          NodesAreOfTheWholeWorldInAGroupToo) {  // ranks 0 and 3 are on two nodes of two
+  expect_times({15, 15, 15, 15}, with(slow_by_hand(2)), [](Context& c) {
+    Communicator ends = c.world.split("ends", [](int r) { return r == 0 || r == 3 ? 0 : 1; });
+    const Buffer out = floats(c, 25), in = floats(c, 25);
+    ends.exchange(to(1 - ends.rank(), out), from(1 - ends.rank(), in));
+    const bool leaves = c.traffic.measured("ends").sent_inter_node == 100;
+    EXPECT_EQ(leaves, true);  // 1 and 2 are on two nodes as well
+  });
 }
 
-TEST(ClockByHand, AMessageHidesBehindComputing) {
+RANK_TEST(ClockByHand, AMessageHidesBehindComputing) {
   for (const double work : {5.0, 0.5}) {
-    EXPECT_TIMES(times(2, with(slow_by_hand()),
-                       [&](Context& c) {
-                         const Buffer b = floats(c, 25);
-                         Pending message =
-                             c.rank() == 0 ? c.world.isend(1, b) : c.world.ireceive(0, b);
-                         compute(c, work);
-                         message.wait();
-                       }),
-                 {std::max(work, 1.0), std::max(work, 2.0)});
+    expect_times({std::max(work, 1.0), std::max(work, 2.0)}, with(slow_by_hand()), [&](Context& c) {
+      const Buffer b = floats(c, 25);
+      Pending message = c.rank() == 0 ? c.world.isend(1, b) : c.world.ireceive(0, b);
+      compute(c, work);
+      message.wait();
+    });
   }
 }
 
-TEST(ClockByHand, AnExchangeBetweenRanksAtDifferentTimes) {
+RANK_TEST(ClockByHand, AnExchangeBetweenRanksAtDifferentTimes) {
   // Rank 1 comes 3 s late. Its message leaves at 3 and is there at 5; the one it receives was there long before, but
   // its own takes until 4 to leave.
-  EXPECT_TIMES(times(2, with(slow_by_hand()),
-                     [](Context& c) {
-                       if (c.rank() == 1) compute(c, 3);
-                       const Buffer out = floats(c, 25), in = floats(c, 25);
-                       c.world.exchange(to(1 - c.rank(), out), from(1 - c.rank(), in));
-                     }),
-               {5, 4});
+  expect_times({5, 4}, with(slow_by_hand()), [](Context& c) {
+    if (c.rank() == 1) compute(c, 3);
+    const Buffer out = floats(c, 25), in = floats(c, 25);
+    c.world.exchange(to(1 - c.rank(), out), from(1 - c.rank(), in));
+  });
 }
 
-TEST(ClockByHand, AsyncBesideComputing) {
+RANK_TEST(ClockByHand, AsyncBesideComputing) {
   // The work of 3 s on the comm lane starts at 1, when it is given; the caller computes until 5, or waits until 4.
   for (const double work : {4.0, 1.0}) {
-    EXPECT_TIMES(times(1, with(slow_by_hand()),
-                       [&](Context& c) {
-                         compute(c, 1);
-                         Pending beside = c.world.async([&](Communicator&) { compute(c, 3); });
-                         compute(c, work);
-                         beside.wait();
-                       }),
-                 {1 + std::max(work, 3.0)});
+    expect_times({1 + std::max(work, 3.0)}, with(slow_by_hand()), [&](Context& c) {
+      compute(c, 1);
+      Pending beside = c.world.async([&](Communicator&) { compute(c, 3); });
+      compute(c, work);
+      beside.wait();
+    });
   }
 }
 
-TEST(ClockByHand, LibraryCollectivesAreRings) {
-  const auto after = [](const std::function<void(Context&, Tensor, Tensor)>& collective) {
-    return times(4, with(slow_by_hand()), [&](Context& c) {
+RANK_TEST(ClockByHand, LibraryCollectivesAreRings) {
+  const auto after = [](const std::vector<double>& want,
+                        const std::function<void(Context&, Tensor, Tensor)>& collective) {
+    expect_times(want, with(slow_by_hand()), [&](Context& c) {
       const Buffer whole = floats(c, 100), part = floats(c, 25);
       if (c.rank() == 2) compute(c, 7);  // all start when the last one comes
       collective(c, whole, part);
     });
   };
-  EXPECT_TIMES(after([](Context& c, Tensor whole, Tensor) { c.world.all_reduce(whole); }),
-               {19, 19, 19, 19});
-  EXPECT_TIMES(
-      after([](Context& c, Tensor whole, Tensor part) { c.world.all_gather(part, whole); }),
-      {13, 13, 13, 13});
-  EXPECT_TIMES(
-      after([](Context& c, Tensor whole, Tensor part) { c.world.reduce_scatter(whole, part); }),
-      {13, 13, 13, 13});
-  EXPECT_TIMES(after([](Context& c, Tensor whole, Tensor) { c.world.broadcast(whole, 1); }),
-               {14, 14, 14, 14});
+  after({19, 19, 19, 19}, [](Context& c, Tensor whole, Tensor) { c.world.all_reduce(whole); });
+  after({13, 13, 13, 13},
+        [](Context& c, Tensor whole, Tensor part) { c.world.all_gather(part, whole); });
+  after({13, 13, 13, 13},
+        [](Context& c, Tensor whole, Tensor part) { c.world.reduce_scatter(whole, part); });
+  after({14, 14, 14, 14}, [](Context& c, Tensor whole, Tensor) { c.world.broadcast(whole, 1); });
 }
 
-TEST(ClockByHand, ARankAloneAndAMessageToItselfCostNothing) {
-  EXPECT_TIMES(times(1, with(slow_by_hand()),
-                     [](Context& c) {
-                       const Buffer out = floats(c, 25), in = floats(c, 25);
-                       c.world.exchange(to(0, out), from(0, in));
-                       c.world.all_reduce(out);
-                       c.world.broadcast(out, 0);
-                     }),
-               {0});
+RANK_TEST(ClockByHand, ARankAloneAndAMessageToItselfCostNothing) {
+  expect_times({0}, with(slow_by_hand()), [](Context& c) {
+    const Buffer out = floats(c, 25), in = floats(c, 25);
+    c.world.exchange(to(0, out), from(0, in));
+    c.world.all_reduce(out);
+    c.world.broadcast(out, 0);
+  });
 }
 
-TEST(ClockByHand, SpansUnderUnit) {
-  EXPECT_TIMES(times(2, with(load_cluster("unit")),
-                     [](Context& c) {
-                       const Buffer b = floats(c, 1000);
-                       for (int k = 0; k < 3; ++k) {
-                         const auto outer = c.device.span("F");
-                         const auto inner = c.device.span("not counted");
-                         compute(c, 100);
-                       }
-                       if (c.rank() == 0) c.world.send(1, b);
-                       if (c.rank() == 1) c.world.receive(0, b);
-                       if (c.rank() == 1) const auto span = c.device.span("B");
-                     }),
-               {3, 4});
+RANK_TEST(ClockByHand, SpansUnderUnit) {
+  expect_times({3, 4}, with(load_cluster("unit")), [](Context& c) {
+    const Buffer b = floats(c, 1000);
+    for (int k = 0; k < 3; ++k) {
+      const auto outer = c.device.span("F");
+      const auto inner = c.device.span("not counted");
+      compute(c, 100);
+    }
+    if (c.rank() == 0) c.world.send(1, b);
+    if (c.rank() == 1) c.world.receive(0, b);
+    if (c.rank() == 1) const auto span = c.device.span("B");
+  });
 }
 
-TEST(ClockByHand, TheRoofline) {
+RANK_TEST(ClockByHand, TheRoofline) {
   if (test_context().rank() != 0) return;
   Cluster c = slow_by_hand();
   c.peak_f32 = 100;
@@ -213,7 +192,7 @@ TEST(ClockByHand, TheRoofline) {
   EXPECT_EQ(seconds({.flops = 200, .bytes = 0, .thinnest = 5000, .half = true}), 2.5);
 }
 
-TEST(ClockByHand, TheEventsOfALaneNeverOverlap) {
+RANK_TEST(ClockByHand, TheEventsOfALaneNeverOverlap) {
   if (test_context().rank() != 0) return;
   const auto all = world_results<std::vector<Event>>(2, with(slow_by_hand()), [](Context& c) {
     c.clock.log().record(true);
@@ -235,97 +214,6 @@ TEST(ClockByHand, TheEventsOfALaneNeverOverlap) {
   EXPECT_EQ(all[1].size(), 3u);
   EXPECT_EQ(all[1][1].end, 3);  // its message was there at 3, when its own had left
   EXPECT_EQ(all[1][1].waited, 0);
-}
-
-// --- the same under mpirun and in threads ---
-
-/// What is compared of a rank, field by field.
-struct Account {
-  double clock = 0, flops = 0, bytes = 0;
-  std::int64_t operations = 0;
-  std::vector<std::int64_t> memory;
-  std::map<TrafficLedger::Key, Traffic> traffic;
-  std::vector<Event> events;
-
-  std::string text() const {
-    std::string t = fmt::format("clock {:a} flops {:a} bytes {:a} operations {}\n", clock, flops,
-                                bytes, operations);
-    for (const std::int64_t amount : memory) t += fmt::format("memory {}\n", amount);
-    for (const auto& [key, row] : traffic) {
-      t += fmt::format("{} {} {}: {} {} {} {}\n", key.communicator, key.operation, key.modelled,
-                       row.sent, row.received, row.sent_inter_node, row.messages);
-    }
-    for (const Event& e : events) {
-      t += fmt::format("{} {} {} {:a} {:a} {:a} {} {}\n", static_cast<int>(e.kind),
-                       static_cast<int>(e.lane), e.name, e.start, e.end, e.waited, e.bytes,
-                       e.communicator);
-    }
-    return t;
-  }
-};
-
-/// A bit of everything that is counted.
-std::string account_of(Context& c) {
-  c.clock.log().record(true);
-  const int n = c.size(), r = c.rank(), right = (r + 1) % n, left = (r + n - 1) % n;
-  Communicator dp = c.world.split("dp", [](int rank) { return rank % 2; });
-  const Buffer a = floats(c, 1000 + r), b = floats(c, 1000 + left), whole = floats(c, 999);
-  const Buffer part = floats(c, part_of(999, n, r).count);
-  for (int step = 0; step < 3; ++step) {
-    compute(c, 1e6 * (r + 1));
-    c.world.exchange(to(right, a), from(left, b));
-    Pending reduction = dp.async([&](Communicator& lane) {
-      lane.all_reduce(whole);
-      const Buffer mine = floats(c, 10), theirs = floats(c, 10);
-      lane.exchange(to((lane.rank() + 1) % lane.size(), mine),
-                    from((lane.rank() + lane.size() - 1) % lane.size(), theirs));
-    });
-    compute(c, 3e6);
-    reduction.wait();
-    c.world.reduce_scatter(whole, part);
-    c.world.all_gather(part, whole);
-    Pending sent = c.world.isend(right, a);
-    c.world.receive(left, b);
-    sent.wait();
-    c.world.broadcast(whole, n - 1);
-  }
-  Account account{c.clock.now(),
-                  c.device.work().flops(),
-                  c.device.work().bytes(),
-                  c.device.work().operations(),
-                  {c.memory.live(), c.memory.peak()},
-                  c.traffic.rows(),
-                  c.clock.log().events()};
-  for (const Category category : all_categories) account.memory.push_back(c.memory.peak(category));
-  return account.text();
-}
-
-TEST(SameEverywhere, ThreadsCountWhatMpirunCounts) {
-  Context& run = test_context();
-  for (const char* name : {"laptop", "h100", "slow", "unit"}) {
-    for (const Device::Kind kind : {Device::Kind::cpu, Device::Kind::meta}) {
-      const CommonOptions options = with(load_cluster(name), kind);
-      std::vector<std::string> here;
-      {
-        Context context(run.world.transport().split(0), options);
-        here = context.world.gather_text(account_of(context));
-        context.world.end_of_run();
-      }
-      if (run.rank() != 0) continue;
-      const auto threads = world_results<std::string>(run.size(), options, account_of);
-      EXPECT_EQ(here, threads) << name;
-      EXPECT_EQ(threads, world_results<std::string>(run.size(), options, account_of))
-          << "run after run, " << name;
-    }
-  }
-}
-
-TEST(SameEverywhere, ADryRunCountsWhatARealOneCounts) {
-  if (test_context().rank() != 0) return;
-  const auto real = world_results<std::string>(4, with(load_cluster("h100")), account_of);
-  const auto dry =
-      world_results<std::string>(4, with(load_cluster("h100"), Device::Kind::meta), account_of);
-  EXPECT_EQ(real, dry);
 }
 
 }  // namespace

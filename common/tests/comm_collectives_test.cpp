@@ -16,7 +16,7 @@ std::int64_t sum_of_ranks(int n, std::int64_t index) {
 class Collectives : public CommTest {};
 INSTANTIATE_TEST_SUITE_P(, Collectives, guards_and_types(), guard_and_type);
 
-TEST_P(Collectives, AllReduce) {
+COMM_TEST(Collectives, AllReduce) {
   for (const std::int64_t count : sizes(n)) {
     const Buffer sum = of_rank(context, type, count, rank),
                  max = of_rank(context, type, count, rank);
@@ -27,7 +27,7 @@ TEST_P(Collectives, AllReduce) {
   }
 }
 
-TEST_P(Collectives, BroadcastFromEveryRoot) {
+COMM_TEST(Collectives, BroadcastFromEveryRoot) {
   for (const std::int64_t count : sizes(n)) {
     for (int root = 0; root < n; ++root) {
       const Buffer buffer = of_rank(context, type, count, rank);
@@ -37,7 +37,7 @@ TEST_P(Collectives, BroadcastFromEveryRoot) {
   }
 }
 
-TEST_P(Collectives, AllGatherAndReduceScatterOfRaggedParts) {
+COMM_TEST(Collectives, AllGatherAndReduceScatterOfRaggedParts) {
   for (const std::int64_t count : sizes(n)) {
     const auto [first, mine] = part_of(count, n, rank);
     const Buffer part = filled(context, type, mine,
@@ -58,7 +58,7 @@ TEST_P(Collectives, AllGatherAndReduceScatterOfRaggedParts) {
 }
 
 // A shard is often a view into the bucket that is gathered.
-TEST_P(Collectives, AllGatherOfAPartThatLiesInItsPlace) {
+COMM_TEST(Collectives, AllGatherOfAPartThatLiesInItsPlace) {
   for (const std::int64_t count : {n - 1, 1000, 1857}) {
     const auto [first, mine] = part_of(count, n, rank);
     const Buffer whole =
@@ -70,7 +70,7 @@ TEST_P(Collectives, AllGatherOfAPartThatLiesInItsPlace) {
   }
 }
 
-TEST_P(Collectives, WrongPartsAreRefused) {
+COMM_TEST(Collectives, WrongPartsAreRefused) {
   const Buffer whole = blank(context, type, 10 * n), part = blank(context, type, 10);
   const Buffer other = blank(context, type == DType::f32 ? DType::i64 : DType::f32, 10);
   const Tensor inside = whole.tensor().part(10 * rank, 10), beside = whole.tensor().part(0, 10);
@@ -84,7 +84,7 @@ TEST_P(Collectives, WrongPartsAreRefused) {
   }
 }
 
-TEST_P(Collectives, AreChargedAsARing) {
+COMM_TEST(Collectives, AreChargedAsARing) {
   for (const std::int64_t count : {0, 1, n - 1, n + 1, 1857}) {
     const std::int64_t bytes = count * size_of(type);
     const auto [first, mine] = part_of(count, n, rank);
@@ -110,25 +110,10 @@ TEST_P(Collectives, AreChargedAsARing) {
   }
 }
 
-class Groups : public CommTest {
- protected:
-  /// The sum of 10^r over the group's ranks in the world: which ones they are, as decimal digits.
-  std::int64_t members(Communicator& group) {
-    std::int64_t digit = 1;
-    for (int r = 0; r < rank; ++r) digit *= 10;
-    const Buffer buffer = filled(context, DType::i64, 3, [digit](std::int64_t) { return digit; });
-    group.all_reduce(buffer);
-    return buffer.tensor().as<std::int64_t>()[2];
-  }
-  std::int64_t digits(const std::function<bool(int)>& in) const {
-    std::int64_t sum = 0, digit = 1;
-    for (int r = 0; r < n; ++r, digit *= 10) sum += in(r) ? digit : 0;
-    return sum;
-  }
-};
+class Groups : public CommTest {};
 INSTANTIATE_TEST_SUITE_P(, Groups, guards_and_types(), guard_and_type);
 
-TEST_P(Groups, OfOneRank) {
+COMM_TEST(Groups, OfOneRank) {
   Communicator alone = comm.split("alone", [](int r) { return r; });
   EXPECT_EQ(alone.size(), 1);
   EXPECT_EQ(alone.rank(), 0);
@@ -139,7 +124,7 @@ TEST_P(Groups, OfOneRank) {
   EXPECT_TRUE(holds_of_rank(whole, rank));
 }
 
-TEST_P(Groups, OddAndEvenKeepTheOrderOfTheRanks) {
+COMM_TEST(Groups, OddAndEvenKeepTheOrderOfTheRanks) {
   Communicator group = comm.split("parity", [](int r) { return r % 2; });
   EXPECT_EQ(group.name(), "parity");
   EXPECT_EQ(group.size(), (n + 1 - rank % 2) / 2);
@@ -152,7 +137,7 @@ TEST_P(Groups, OddAndEvenKeepTheOrderOfTheRanks) {
   EXPECT_TRUE(holds_of_rank(got, 2 * next + rank % 2));
 }
 
-TEST_P(Groups, WithinGroups) {
+COMM_TEST(Groups, WithinGroups) {
   Communicator outer = comm.split("outer", [](int r) { return r / 3; });
   Communicator inner = outer.split("inner", [](int r) { return r / 2; });
   const int block = rank / 3, pair = rank % 3 / 2;
@@ -160,7 +145,7 @@ TEST_P(Groups, WithinGroups) {
   EXPECT_EQ(members(inner), digits([&](int r) { return r / 3 == block && r % 3 / 2 == pair; }));
 }
 
-TEST_P(Groups, TwoUsedAlternately) {
+COMM_TEST(Groups, TwoUsedAlternately) {
   Communicator rows = comm.split("rows", [](int r) { return r / 2; });
   Communicator columns = comm.split("columns", [](int r) { return r % 2; });
   for (int k = 0; k < 10; ++k) {
@@ -170,7 +155,7 @@ TEST_P(Groups, TwoUsedAlternately) {
   }
 }
 
-TEST_P(Groups, ManyInARow) {
+COMM_TEST(Groups, ManyInARow) {
   for (int k = 0; k < 30; ++k) {
     Communicator group = comm.split("again", [k](int r) { return (r + k) % 2; });
     EXPECT_EQ(members(group), digits([&](int r) { return (r + k) % 2 == (rank + k) % 2; }));
@@ -180,7 +165,7 @@ TEST_P(Groups, ManyInARow) {
 class Async : public CommTest {};
 INSTANTIATE_TEST_SUITE_P(, Async, guards_and_types(), guard_and_type);
 
-TEST_P(Async, GivesTheSameResult) {
+COMM_TEST(Async, GivesTheSameResult) {
   for (const std::int64_t count : sizes(n)) {
     const Buffer buffer = of_rank(context, type, count, rank);
     comm.async([&](Communicator& lane) { lane.all_reduce(buffer); }).wait();
@@ -188,7 +173,7 @@ TEST_P(Async, GivesTheSameResult) {
   }
 }
 
-TEST_P(Async, RunsInTheOrderGivenAcrossCommunicators) {
+COMM_TEST(Async, RunsInTheOrderGivenAcrossCommunicators) {
   Communicator group = comm.split("parity", [](int r) { return r % 2; });
   std::vector<int> order;
   const Buffer buffer = blank(context, type, 1000);
@@ -204,7 +189,7 @@ TEST_P(Async, RunsInTheOrderGivenAcrossCommunicators) {
   for (int k = 0; k < 20; ++k) EXPECT_EQ(order.at(static_cast<std::size_t>(k)), k);
 }
 
-TEST_P(Async, HandlesWaitOnlyForTheirOwnWork) {
+COMM_TEST(Async, HandlesWaitOnlyForTheirOwnWork) {
   std::vector<Pending> handles;
   std::vector<Buffer> buffers;
   for (int k = 0; k < 8; ++k) {
@@ -218,7 +203,7 @@ TEST_P(Async, HandlesWaitOnlyForTheirOwnWork) {
   }
 }
 
-TEST_P(Async, WhatItThrowsArrivesAtWait) {
+COMM_TEST(Async, WhatItThrowsArrivesAtWait) {
   Pending thrown = comm.async([](Communicator&) { throw std::out_of_range("from the stream"); });
   Pending after = comm.async([](Communicator& lane) { lane.barrier(); });
   std::string what = "nothing";
@@ -232,7 +217,7 @@ TEST_P(Async, WhatItThrowsArrivesAtWait) {
   thrown.wait();  // said once
 }
 
-TEST_P(Async, KeepsAMovedBufferUntilWait) {
+COMM_TEST(Async, KeepsAMovedBufferUntilWait) {
   const std::int64_t before = context.memory.live();
   std::int64_t while_it_runs = 0;
   for (int k = 0; k < 20; ++k) {
@@ -248,7 +233,7 @@ TEST_P(Async, KeepsAMovedBufferUntilWait) {
   }
 }
 
-TEST_P(Async, AHandleThatGoesOutOfScopeWaits) {
+COMM_TEST(Async, AHandleThatGoesOutOfScopeWaits) {
   std::atomic<bool> ran = false;
   {
     const Pending pending = comm.async([&](Communicator& lane) {
@@ -260,7 +245,7 @@ TEST_P(Async, AHandleThatGoesOutOfScopeWaits) {
   EXPECT_TRUE(ran);
 }
 
-TEST_P(Async, RunsBesideMessagesOfTheCaller) {
+COMM_TEST(Async, RunsBesideMessagesOfTheCaller) {
   const std::int64_t count = 1 << 16;
   const Buffer reduced = of_rank(context, type, count, rank);
   const Buffer behind = of_rank(context, type, count, rank),
@@ -282,7 +267,7 @@ TEST_P(Async, RunsBesideMessagesOfTheCaller) {
   EXPECT_TRUE(holds(reduced, [&](std::int64_t i) { return sum_of_ranks(n, i); }));
 }
 
-TEST_P(Async, InsideAsyncIsRefused) {
+COMM_TEST(Async, InsideAsyncIsRefused) {
   Pending outer = comm.async([](Communicator& lane) { lane.async([](Communicator&) {}).wait(); });
   EXPECT_THROW(outer.wait(), Failure);
 }
@@ -290,7 +275,7 @@ TEST_P(Async, InsideAsyncIsRefused) {
 class ControlChannel : public CommTest {};
 INSTANTIATE_TEST_SUITE_P(, ControlChannel, guards_and_types(), guard_and_type);
 
-TEST_P(ControlChannel, Gathers) {
+COMM_TEST(ControlChannel, Gathers) {
   struct Row {
     double number;
     int rank;
@@ -303,7 +288,7 @@ TEST_P(ControlChannel, Gathers) {
   }
 }
 
-TEST_P(ControlChannel, GathersTextsOfAnyLength) {
+COMM_TEST(ControlChannel, GathersTextsOfAnyLength) {
   const auto text_of = [](int r) {
     return r == 1
                ? std::string()
@@ -314,12 +299,12 @@ TEST_P(ControlChannel, GathersTextsOfAnyLength) {
   for (int r = 0; r < n; ++r) EXPECT_EQ(texts[static_cast<std::size_t>(r)], text_of(r));
 }
 
-TEST_P(ControlChannel, AllTrueNeedsAll) {
+COMM_TEST(ControlChannel, AllTrueNeedsAll) {
   EXPECT_TRUE(comm.all_true(true));
   for (int r = 0; r < n; ++r) EXPECT_FALSE(comm.all_true(rank != r));
 }
 
-TEST_P(ControlChannel, ABarrierHoldsUntilAllCame) {
+COMM_TEST(ControlChannel, ABarrierHoldsUntilAllCame) {
   using clock = std::chrono::steady_clock;
   if (rank == n - 1) std::this_thread::sleep_for(std::chrono::milliseconds(30));
   const auto came = clock::now();  // one machine, one clock

@@ -1,6 +1,6 @@
 #pragma once
-// What the tests of the communicator share: numbers that tell rank and index, compared with ==, and
-// two contexts over the same ranks, one with the guard and one without.
+// What the tests of the communicator share: numbers that tell rank and index, compared with ==.
+#include <memory>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -12,9 +12,6 @@ namespace fivecuts {
 /// What `rank` puts at `index`. Small enough that sums over a few ranks are exact in f32; a
 /// shifted, swapped or repeated piece gives other numbers.
 inline std::int64_t value(int rank, std::int64_t index) { return index % 1009 * 8 + rank + 1; }
-
-/// The context without a guard, over the same ranks as test_context().
-Context& unguarded_context();
 
 /// Awkward sizes, and those around the limits where MPI stops to buffer a message (1 KB to 128 KB).
 std::vector<std::int64_t> sizes(int ranks);
@@ -61,13 +58,18 @@ inline testing::AssertionResult holds_of_rank(Tensor tensor, int rank) {
   return holds(tensor, [rank](std::int64_t i) { return value(rank, i); });
 }
 
-/// Each test of it runs with and without the guard, for f32 and for i64.
-class CommTest : public testing::TestWithParam<std::tuple<bool, DType>> {
- protected:
-  CommTest()
-      : context(std::get<0>(GetParam()) ? test_context() : unguarded_context()),
+using GuardAndType = std::tuple<bool, DType>;
+/// Each COMM_TEST of such a suite runs with and without the guard, for f32 and for i64.
+using CommTest = testing::TestWithParam<GuardAndType>;
+
+/// What such a test sees, on each rank.
+class CommScene {
+ public:
+  explicit CommScene(GuardAndType chosen)
+      : bare(std::get<0>(chosen) ? nullptr : without_guard()),
+        context(bare ? *bare : test_context()),
         comm(context.world),
-        type(std::get<1>(GetParam())),
+        type(std::get<1>(chosen)),
         rank(comm.rank()),
         n(comm.size()),
         right((rank + 1) % n),
@@ -81,16 +83,49 @@ class CommTest : public testing::TestWithParam<std::tuple<bool, DType>> {
     return row == rows.end() ? Traffic{} : row->second;
   }
 
+  /// The sum of 10^r over the group's ranks in the world: which ones they are, as decimal digits.
+  std::int64_t members(Communicator& group) {
+    std::int64_t digit = 1;
+    for (int r = 0; r < rank; ++r) digit *= 10;
+    const Buffer buffer = filled(context, DType::i64, 3, [digit](std::int64_t) { return digit; });
+    group.all_reduce(buffer);
+    return buffer.tensor().as<std::int64_t>()[2];
+  }
+  /// What members() is of the ranks that `in` names.
+  std::int64_t digits(const std::function<bool(int)>& in) const {
+    std::int64_t sum = 0, digit = 1;
+    for (int r = 0; r < n; ++r, digit *= 10) sum += in(r) ? digit : 0;
+    return sum;
+  }
+
+  /// A context over the same ranks with neither guard nor clock: nothing goes ahead of a message.
+  static std::unique_ptr<Context> without_guard() {
+    CommonOptions options;
+    options.guard = false;
+    return std::make_unique<Context>(test_context().world.transport().split(0), options);
+  }
+
+  const std::unique_ptr<Context> bare;
   Context& context;
   Communicator& comm;
   const DType type;
   const int rank, n, right, left;
 };
 
+#define COMM_TEST(suite, name)                                       \
+  struct suite##_##name##_scene : CommScene {                        \
+    using CommScene::CommScene;                                      \
+    void run();                                                      \
+  };                                                                 \
+  TEST_P(suite, name) {                                              \
+    on_every_rank([] { suite##_##name##_scene(GetParam()).run(); }); \
+  }                                                                  \
+  void suite##_##name##_scene::run()
+
 inline auto guards_and_types() {
   return testing::Combine(testing::Values(true, false), testing::Values(DType::f32, DType::i64));
 }
-inline std::string guard_and_type(const testing::TestParamInfo<std::tuple<bool, DType>>& info) {
+inline std::string guard_and_type(const testing::TestParamInfo<GuardAndType>& info) {
   const auto [guard, type] = info.param;
   return std::string(guard ? "guard_" : "bare_") + name_of(type);
 }

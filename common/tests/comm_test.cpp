@@ -5,25 +5,6 @@
 #include "common/tests/comm_fixture.hpp"
 
 namespace fivecuts {
-namespace {
-
-std::unique_ptr<Context> the_unguarded;
-
-/// Made and ended while MPI runs, by all ranks together.
-class UnguardedContext : public testing::Environment {
-  void SetUp() override {
-    CommonOptions options;
-    options.guard = false;
-    the_unguarded = std::make_unique<Context>(test_context().world.transport().split(0), options);
-  }
-  void TearDown() override { the_unguarded.reset(); }
-};
-const auto* const environment = testing::AddGlobalTestEnvironment(new UnguardedContext);
-
-}  // namespace
-
-Context& unguarded_context() { return *the_unguarded; }
-
 std::vector<std::int64_t> sizes(int ranks) {
   std::vector<std::int64_t> all = {0, 1, ranks - 1, ranks, ranks + 1, 1000, 1857};
   for (const std::int64_t bytes : {1 << 10, 1 << 12, 1 << 13, 1 << 15, 1 << 16, 1 << 17}) {
@@ -38,7 +19,7 @@ namespace {
 class Messages : public CommTest {};
 INSTANTIATE_TEST_SUITE_P(, Messages, guards_and_types(), guard_and_type);
 
-TEST_P(Messages, ASendIsReceived) {
+COMM_TEST(Messages, ASendIsReceived) {
   for (const std::int64_t count : sizes(n)) {
     for (int from_rank = 0; from_rank < n; ++from_rank) {
       const int to_rank = (from_rank + 1) % n;
@@ -73,10 +54,10 @@ void four_at_once(Context& context, Communicator& comm, DType type, bool last_fi
     EXPECT_TRUE(holds_of_rank(got[static_cast<std::size_t>(k)], 10 * k + left)) << "message " << k;
   }
 }
-TEST_P(Messages, ImmediateOnesAreWaitedForInOrder) { four_at_once(context, comm, type, false); }
-TEST_P(Messages, ImmediateOnesAreWaitedForLastFirst) { four_at_once(context, comm, type, true); }
+COMM_TEST(Messages, ImmediateOnesAreWaitedForInOrder) { four_at_once(context, comm, type, false); }
+COMM_TEST(Messages, ImmediateOnesAreWaitedForLastFirst) { four_at_once(context, comm, type, true); }
 
-TEST_P(Messages, AHandleThatGoesOutOfScopeWaits) {
+COMM_TEST(Messages, AHandleThatGoesOutOfScopeWaits) {
   const Buffer sent = of_rank(context, type, 1 << 18, rank), got = blank(context, type, 1 << 18);
   {
     const Pending receive = comm.ireceive(left, got);
@@ -90,7 +71,7 @@ TEST_P(Messages, AHandleThatGoesOutOfScopeWaits) {
   EXPECT_TRUE(holds_of_rank(again, left));
 }
 
-TEST_P(Messages, ManyBetweenTwoRanksKeepTheirOrder) {
+COMM_TEST(Messages, ManyBetweenTwoRanksKeepTheirOrder) {
   for (int k = 0; k < 100; ++k) {
     const std::int64_t count = k % 7 * 300;
     const Buffer got = blank(context, type, count);
@@ -102,7 +83,7 @@ TEST_P(Messages, ManyBetweenTwoRanksKeepTheirOrder) {
 class Exchange : public CommTest {};
 INSTANTIATE_TEST_SUITE_P(, Exchange, guards_and_types(), guard_and_type);
 
-TEST_P(Exchange, GoesAroundARing) {
+COMM_TEST(Exchange, GoesAroundARing) {
   for (const std::int64_t count : sizes(n)) {
     const Buffer sent = of_rank(context, type, count, rank), got = blank(context, type, count);
     comm.exchange(to(left, sent), from(right, got));
@@ -110,7 +91,7 @@ TEST_P(Exchange, GoesAroundARing) {
   }
 }
 
-TEST_P(Exchange, WithItself) {
+COMM_TEST(Exchange, WithItself) {
   for (const std::int64_t count : sizes(n)) {
     const Buffer sent = of_rank(context, type, count, rank), got = blank(context, type, count);
     comm.exchange(to(rank, sent), from(rank, got));
@@ -121,7 +102,7 @@ TEST_P(Exchange, WithItself) {
 /// Another number of elements for every pair of ranks, none for some.
 std::int64_t pair_count(int from_rank, int to_rank) { return (3 * from_rank + to_rank) % 5 * 3001; }
 
-TEST_P(Exchange, WithAllPeersAtOnce) {
+COMM_TEST(Exchange, WithAllPeersAtOnce) {
   std::vector<Buffer> sent, got;
   std::vector<Transfer> transfers;
   for (int r = 0; r < n; ++r) {
@@ -136,11 +117,11 @@ TEST_P(Exchange, WithAllPeersAtOnce) {
   }
 }
 
-TEST_P(Exchange, OfNothing) { comm.exchange_all({}); }
+COMM_TEST(Exchange, OfNothing) { comm.exchange_all({}); }
 
 // A pipeline's last stage receives, computes on what came, and only then sends back; the stage
 // before it has both in one exchange. So no send of an exchange may wait for a receive of it.
-TEST_P(Exchange, MeetsAReceiveFollowedByASend) {
+COMM_TEST(Exchange, MeetsAReceiveFollowedByASend) {
   for (const std::int64_t count : {std::int64_t{1}, std::int64_t{1} << 20}) {
     if (rank % 2 == 0 && rank + 1 < n) {
       const Buffer sent = of_rank(context, type, count, rank), got = blank(context, type, count);
@@ -155,7 +136,7 @@ TEST_P(Exchange, MeetsAReceiveFollowedByASend) {
   }
 }
 
-TEST_P(Exchange, FollowsImmediateMessagesOfTheSamePeer) {
+COMM_TEST(Exchange, FollowsImmediateMessagesOfTheSamePeer) {
   const std::int64_t count = 1 << 18;
   const Buffer first = of_rank(context, type, 5, 20 + rank), got_first = blank(context, type, 5);
   const Buffer second = of_rank(context, type, count, rank),
@@ -169,7 +150,7 @@ TEST_P(Exchange, FollowsImmediateMessagesOfTheSamePeer) {
   EXPECT_TRUE(holds_of_rank(got_second, left));
 }
 
-TEST_P(Messages, APeerOutOfRangeIsRefusedBeforeAnythingIsSent) {
+COMM_TEST(Messages, APeerOutOfRangeIsRefusedBeforeAnythingIsSent) {
   const Buffer buffer = blank(context, type, 1);
   EXPECT_THROW(comm.send(n, buffer), Failure);
   EXPECT_THROW(comm.receive(-1, buffer), Failure);
@@ -181,7 +162,7 @@ TEST_P(Messages, APeerOutOfRangeIsRefusedBeforeAnythingIsSent) {
 class Ledger : public CommTest {};
 INSTANTIATE_TEST_SUITE_P(, Ledger, guards_and_types(), guard_and_type);
 
-TEST_P(Ledger, CountsMessagesPerCommunicatorAndOperation) {
+COMM_TEST(Ledger, CountsMessagesPerCommunicatorAndOperation) {
   const std::int64_t size = size_of(type);
   Communicator pairs = comm.split("pairs", [](int r) { return r / 2; });
   const Buffer sent = of_rank(context, type, 1857, rank), got = blank(context, type, 1857);
@@ -204,7 +185,7 @@ TEST_P(Ledger, CountsMessagesPerCommunicatorAndOperation) {
   EXPECT_EQ(context.traffic.modelled(), Traffic{});
 }
 
-TEST_P(Ledger, CountsAnAllToAllExactly) {
+COMM_TEST(Ledger, CountsAnAllToAllExactly) {
   std::vector<Buffer> sent, got;
   std::vector<Transfer> transfers;
   Traffic want;
@@ -221,14 +202,14 @@ TEST_P(Ledger, CountsAnAllToAllExactly) {
   EXPECT_EQ(traffic("world", "exchange"), want);
 }
 
-TEST_P(Ledger, CountsWhatAsyncSendsUnderTheSameName) {
+COMM_TEST(Ledger, CountsWhatAsyncSendsUnderTheSameName) {
   const Buffer sent = of_rank(context, type, 24, rank), got = blank(context, type, 24);
   comm.async([&](Communicator& lane) { lane.exchange(to(left, sent), from(right, got)); }).wait();
   const std::int64_t bytes = n > 1 ? 24 * size_of(type) : 0;
   EXPECT_EQ(traffic("world", "exchange"), (Traffic{bytes, bytes, 0, n > 1 ? 1 : 0}));
 }
 
-TEST_P(Ledger, DoesNotSeeTheControlChannelNorTheGuard) {
+COMM_TEST(Ledger, DoesNotSeeTheControlChannelNorTheGuard) {
   comm.barrier();
   EXPECT_TRUE(comm.all_true(true));
   comm.gather(rank);

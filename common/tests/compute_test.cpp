@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
 
-TEST(Allocator, AlignsAndReuses) {
+RANK_TEST(Allocator, AlignsAndReuses) {
   CachingAllocator allocator;
   const auto round = [&] {
     std::vector<CachingAllocator::Block> blocks;
@@ -35,7 +35,7 @@ TEST(Allocator, AlignsAndReuses) {
 }
 
 // More small blocks than one slab holds: none overlaps another, and all are reused.
-TEST(Allocator, CutsSmallBlocksFromAsManySlabsAsItTakes) {
+RANK_TEST(Allocator, CutsSmallBlocksFromAsManySlabsAsItTakes) {
   CachingAllocator allocator;
   std::vector<CachingAllocator::Block> blocks;
   for (int k = 0; k < 100; ++k) {
@@ -53,7 +53,7 @@ TEST(Allocator, CutsSmallBlocksFromAsManySlabsAsItTakes) {
   for (const auto& block : blocks) allocator.release(block);
 }
 
-TEST(Allocator, ReusesForARaggedBatchButNotForMuchLess) {
+RANK_TEST(Allocator, ReusesForARaggedBatchButNotForMuchLess) {
   if (sanitized) return;  // there nothing is reused
   CachingAllocator allocator;
   const auto whole = allocator.allocate(100 * 256);
@@ -69,7 +69,7 @@ TEST(Allocator, ReusesForARaggedBatchButNotForMuchLess) {
   allocator.release(nothing);
 }
 
-TEST(Buffer, BooksWhatItHoldsForAsLongAsItLives) {
+RANK_TEST(Buffer, BooksWhatItHoldsForAsLongAsItLives) {
   MemoryLedger ledger;
   Device device(ledger);
   {
@@ -99,7 +99,7 @@ TEST(Buffer, BooksWhatItHoldsForAsLongAsItLives) {
   EXPECT_EQ(ledger.peak(), 96);
 }
 
-TEST(Buffer, OverTheCapLeavesNoTrace) {
+RANK_TEST(Buffer, OverTheCapLeavesNoTrace) {
   MemoryLedger ledger(100);
   Device device(ledger);
   const Buffer held(device, Category::parameter, 1, 20);
@@ -111,7 +111,7 @@ TEST(Buffer, OverTheCapLeavesNoTrace) {
   EXPECT_NO_THROW(Buffer(device, Category::activation, 1, 5));
 }
 
-TEST(Buffer, MoreThanTheMachineHasIsOutOfMemoryToo) {
+RANK_TEST(Buffer, MoreThanTheMachineHasIsOutOfMemoryToo) {
   if (sanitized) return;  // the sanitizers end the process on such a request
   MemoryLedger ledger;
   Device device(ledger);
@@ -121,7 +121,7 @@ TEST(Buffer, MoreThanTheMachineHasIsOutOfMemoryToo) {
   EXPECT_EQ(ledger.live(), 0);
 }
 
-TEST(Buffer, RefusesSizesThatAreNone) {
+RANK_TEST(Buffer, RefusesSizesThatAreNone) {
   MemoryLedger ledger;
   Device device(ledger);
   EXPECT_THROW(Buffer(device, Category::workspace, -1, 4), Failure);
@@ -131,7 +131,7 @@ TEST(Buffer, RefusesSizesThatAreNone) {
   EXPECT_EQ(ledger.live(), 0);
 }
 
-TEST(Tensor, PartsAndShapesStayInside) {
+RANK_TEST(Tensor, PartsAndShapesStayInside) {
   const Buffer buffer = random_buffer(4, 6, 1);
   const Tensor whole = buffer;
   const Tensor part = whole.part(5, 12);
@@ -155,7 +155,7 @@ TEST(Tensor, PartsAndShapesStayInside) {
   EXPECT_THROW(Tensor().part(0, 1), Failure);
 }
 
-TEST(PartOf, CutsContiguouslyIntoCeilAndFloor) {
+RANK_TEST(PartOf, CutsContiguouslyIntoCeilAndFloor) {
   for (const std::int64_t count : {0, 1, 2, 3, 4, 5, 7, 8, 9, 1000, 1857}) {
     for (const int parts : {1, 2, 3, 4, 8, 64}) {
       std::int64_t next = 0, last_size = count + 1;
@@ -178,7 +178,7 @@ TEST(PartOf, CutsContiguouslyIntoCeilAndFloor) {
   EXPECT_THROW(part_of(-4, 2, 1), Failure);
 }
 
-TEST(Hash, ChangesWithEveryBitTheOrderAndTheLength) {
+RANK_TEST(Hash, ChangesWithEveryBitTheOrderAndTheLength) {
   const Buffer buffer = random_buffer(1, 33, 2);
   const auto numbers = buffer.tensor().as<float>();
   std::set<std::uint64_t> seen{hash(buffer)};

@@ -4,6 +4,8 @@ add_executable(faults faults.cpp)
 target_link_libraries(faults PRIVATE fivecuts_main)
 add_dependencies(common_test faults)  # `./course test ch02` builds no more of common/ than common_test
 
+# What a fault prints does not depend on what the ranks are: each is run under mpirun and with ranks as
+# threads, but for those that are the end of a process.
 # fault(name ranks status regex [more arguments of the program...]): the line is printed once, not by each
 # rank. A ';' in it is written '.', since CMake would take it for the end of a word.
 function(fault name ranks status regex)
@@ -13,6 +15,11 @@ function(fault name ranks status regex)
   endif()
   add_mpi_test(NAME common.fault.${name} RANKS ${ranks} COMMAND faults --timeout 2 --fault ${name} ${ARGN}
                EXPECT ${status} OUTPUT "${regex}" ${once} LABELS common reference TIMEOUT 30)
+  if(regex)
+    add_mpi_test(NAME common.fault.${name}.threads RANKS ${ranks} THREADS
+                 COMMAND faults --timeout 2 --fault ${name} ${ARGN}
+                 EXPECT ${status} OUTPUT "${regex}" ${once} LABELS common reference TIMEOUT 30)
+  endif()
 endfunction()
 # refused(name regex arguments...): by every rank alike, said once
 function(refused name regex)
@@ -36,6 +43,14 @@ refused(memory_negative "'-1GB' is no amount of memory" --memory=-1GB)
 refused(timeout_zero "--timeout: '0' is not possible. give a number above 0" --timeout 0)
 refused(timeout_nan "--timeout: 'nan' is not possible" --timeout nan)
 refused(timeout_word "--timeout: 'soon' is not possible" --timeout soon)
+refused(world_zero "--world: .0. is not possible. give a whole number from 1 to 4096, as in --world 4" --world 0)
+refused(world_absurd "--world: .100000. is not possible" --world 100000)
+refused(world_word "--world: .many. is not possible" --world many)
+refused(world_under_mpirun "--world 2 starts its ranks as threads of one process, and mpirun has started 3" --world 2)
+refused(unknown_device "--device.* --help" --device gpu)
+refused(unknown_cluster "there is no cluster .h1000.: it is neither a file nor one of a100, h100, laptop" --cluster h1000)
+refused(cluster_folder "there is no cluster ./tmp." --cluster /tmp)
+refused(cluster_no_json "cluster file .*/faults.cmake: it is no JSON" --cluster ${CMAKE_CURRENT_SOURCE_DIR}/faults.cmake)
 refused(unknown_fault "--fault" --fault nonesuch)
 refused(ranks "3 ranks are not possible. try: mpirun -n 99 faults" --fault refuses_everywhere)
 

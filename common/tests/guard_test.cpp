@@ -16,7 +16,7 @@ Envelope made(Operation operation, std::int64_t count, DType type = DType::f32) 
   return e;
 }
 
-TEST(Guard, DescribesEveryOperation) {
+RANK_TEST(Guard, DescribesEveryOperation) {
   Envelope e = made(Operation::all_reduce, 24);
   EXPECT_EQ(describe(e), "all_reduce of 24 x f32");
   e.reduction = Reduction::max;
@@ -35,7 +35,7 @@ TEST(Guard, DescribesEveryOperation) {
   EXPECT_EQ(describe(e), "split into 'tp'");
 }
 
-TEST(Guard, OneCollectiveHasOneOperationCountTypeRootAndReduction) {
+RANK_TEST(Guard, OneCollectiveHasOneOperationCountTypeRootAndReduction) {
   const Envelope first = made(Operation::all_reduce, 24);
   EXPECT_TRUE(same_collective(first, first));
   Envelope other = first;
@@ -56,7 +56,7 @@ TEST(Guard, OneCollectiveHasOneOperationCountTypeRootAndReduction) {
   EXPECT_FALSE(same_collective(first, other));
 }
 
-TEST(Guard, AMessageFitsByCountAndType) {
+RANK_TEST(Guard, AMessageFitsByCountAndType) {
   EXPECT_TRUE(fits(made(Operation::send, 5), 5, DType::f32));
   EXPECT_TRUE(fits(made(Operation::exchange, 0), 0, DType::f32));
   EXPECT_FALSE(fits(made(Operation::send, 5), 4, DType::f32));
@@ -71,7 +71,7 @@ TEST(Guard, AMessageFitsByCountAndType) {
   }
 }
 
-TEST(Guard, AWaitThatEndsInTimeIsNoFault) {
+RANK_TEST(Guard, AWaitThatEndsInTimeIsNoFault) {
   Guard guard(0, 1, 0.2, true);
   for (int k = 0; k < 4; ++k) {
     auto watch = guard.watch([] { return "something"; });
@@ -81,7 +81,7 @@ TEST(Guard, AWaitThatEndsInTimeIsNoFault) {
   }
 }
 
-TEST(Guard, OneThatIsOffAsksForNoText) {
+RANK_TEST(Guard, OneThatIsOffAsksForNoText) {
   Guard guard(0, 1, 0.01, false);
   bool asked = false;
   const auto watch = guard.watch([&] {

@@ -60,7 +60,8 @@ inline bool has(const std::string& text, const std::string& words) {
 /// A file of this rank alone, gone with the object.
 struct TemporaryFile {
   explicit TemporaryFile(const std::string& content)
-      : path(std::filesystem::temp_directory_path() / fmt::format("fivecuts_{}.txt", getpid())) {
+      : path(std::filesystem::temp_directory_path() /
+             fmt::format("fivecuts_{}_{}.txt", getpid(), test_context().rank())) {
     std::ofstream(path) << content;
   }
   TemporaryFile(const TemporaryFile&) = delete;

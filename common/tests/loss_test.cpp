@@ -15,7 +15,7 @@ std::vector<std::int64_t> some_labels(std::int64_t rows, std::int64_t classes) {
   return labels;
 }
 
-TEST(Loss, SoftmaxCrossEntropy) {
+RANK_TEST(Loss, SoftmaxCrossEntropy) {
   for (const float bound : {3.0f, 1e4f}) {
     for_sizes([bound](std::int64_t rows, std::int64_t cols) {
       if (cols == 0) return;
@@ -41,7 +41,7 @@ TEST(Loss, SoftmaxCrossEntropy) {
   EXPECT_EQ(worst_error(one_class, {0, 0, 0}) + worst_error(loss, {0, 0, 0}), 0);
 }
 
-TEST(Loss, RefusesALabelThatIsNoClass) {
+RANK_TEST(Loss, RefusesALabelThatIsNoClass) {
   for (const std::int64_t wrong : {std::int64_t{-1}, std::int64_t{10}}) {
     const Buffer logits = random_buffer(2, 10, 1), loss = random_buffer(1, 2, 2);
     const std::uint64_t before = hash(logits);
@@ -53,7 +53,7 @@ TEST(Loss, RefusesALabelThatIsNoClass) {
       Failure);
 }
 
-TEST(Loss, CountsPredictions) {
+RANK_TEST(Loss, CountsPredictions) {
   const Buffer logits = random_buffer(5, 3, 1);
   copy_in(std::vector<float>{1, 2, 3, 9, -9, 9, -3, -2, -1, nan_f, nan_f, nan_f, 0, nan_f, 1},
           logits);
@@ -64,7 +64,7 @@ TEST(Loss, CountsPredictions) {
   EXPECT_EQ(count_equal_argmax(random_buffer(1, 0, 1), labels_buffer({0})), 0);
 }
 
-TEST(Adam, MatchesDoubleForSeveralSteps) {
+RANK_TEST(Adam, MatchesDoubleForSeveralSteps) {
   const AdamOptions o{1e-2f, 0.8f, 0.99f, 1e-6f};
   const double beta1 = static_cast<double>(o.beta1), beta2 = static_cast<double>(o.beta2);
   for (const std::int64_t count : awkward) {

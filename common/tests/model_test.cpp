@@ -10,7 +10,7 @@ namespace fivecuts {
 namespace {
 
 // Known answers of the authors' library, Random123 (kat_vectors, philox4x32 10).
-TEST(Random, PhiloxGivesTheKnownAnswers) {
+RANK_TEST(Random, PhiloxGivesTheKnownAnswers) {
   using Words = std::array<std::uint32_t, 4>;
   EXPECT_EQ(philox({0, 0, 0, 0}, {0, 0}), (Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   EXPECT_EQ(philox({0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, {0xffffffff, 0xffffffff}),
@@ -19,7 +19,7 @@ TEST(Random, PhiloxGivesTheKnownAnswers) {
             (Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
-TEST(Random, AnySliceHasTheBitsOfTheWhole) {
+RANK_TEST(Random, AnySliceHasTheBitsOfTheWhole) {
   Device& device = test_context().device;
   const Buffer whole(device, Category::workspace, 17, 13);
   fill_uniform(whole, 42, 5, 0.3f);
@@ -39,7 +39,7 @@ TEST(Random, AnySliceHasTheBitsOfTheWhole) {
   }
 }
 
-TEST(Random, UniformFillsItsRangeAndDependsOnEachKey) {
+RANK_TEST(Random, UniformFillsItsRangeAndDependsOnEachKey) {
   constexpr int n = 300;
   double sum = 0, squares = 0;
   std::set<float> distinct;
@@ -63,7 +63,7 @@ TEST(Random, UniformFillsItsRangeAndDependsOnEachKey) {
   EXPECT_NE(x, uniform(1, 2, 3, 5));
 }
 
-TEST(Random, ShuffledIsAPermutationOfItsOwnForEachEpoch) {
+RANK_TEST(Random, ShuffledIsAPermutationOfItsOwnForEachEpoch) {
   for (const std::int64_t count : {0, 1, 2, 1438}) {
     std::vector<std::int64_t> numbers = shuffled(count, 3, 0);
     EXPECT_EQ(numbers, shuffled(count, 3, 0));
@@ -77,7 +77,7 @@ TEST(Random, ShuffledIsAPermutationOfItsOwnForEachEpoch) {
   EXPECT_NE(first, shuffled(1438, 4, 0));
 }
 
-TEST(Digits, AreAllThereAndSplit) {
+RANK_TEST(Digits, AreAllThereAndSplit) {
   const Digits digits = load_digits();
   EXPECT_EQ(digits.train.count(), 1438);
   EXPECT_EQ(digits.test.count(), 359);
@@ -95,7 +95,7 @@ TEST(Digits, AreAllThereAndSplit) {
   EXPECT_EQ(digits.test.labels[0], 4) << "the fifth row of the file";
 }
 
-TEST(Digits, MalformedFilesAreRefusedWithTheLine) {
+RANK_TEST(Digits, MalformedFilesAreRefusedWithTheLine) {
   std::string pixels;
   for (int k = 0; k < 64; ++k) pixels += fmt::format("{},", k % 17);
   const std::string good = pixels + "7\n", windows = pixels + "7\r\n";
@@ -134,7 +134,7 @@ std::vector<float> floats(const std::vector<double>& values) {
   return {values.begin(), values.end()};
 }
 
-TEST(Compare, AcceptsWhatIsWithin) {
+RANK_TEST(Compare, AcceptsWhatIsWithin) {
   const int rank = test_context().rank(), size = test_context().size();
   const Verdict verdict = judge({-1000.9f, 5e-6f, 1}, {-1000, 0, 1});
   EXPECT_TRUE(verdict.ok) << verdict.text;
@@ -151,7 +151,7 @@ TEST(Compare, AcceptsWhatIsWithin) {
   EXPECT_FALSE(judge({1.2e-5f}, {0}).ok);
 }
 
-TEST(Compare, ReportsWhatIsNoNumber) {
+RANK_TEST(Compare, ReportsWhatIsNoNumber) {
   const float huge = HUGE_VALF;
   for (const auto& [got, want] : {std::pair{nan_f, 1.0},
                                   {1.0f, nan_d},
@@ -167,7 +167,7 @@ TEST(Compare, ReportsWhatIsNoNumber) {
   }
 }
 
-TEST(Compare, ReportsTheLastElement) {
+RANK_TEST(Compare, ReportsTheLastElement) {
   std::vector<double> want(1000, 1.0);
   std::vector<float> got = floats(want);
   got.back() = 1.5f;
@@ -177,7 +177,7 @@ TEST(Compare, ReportsTheLastElement) {
       << verdict.text;
 }
 
-TEST(Compare, ReportsSwappedRanksAndOneBadRank) {
+RANK_TEST(Compare, ReportsSwappedRanksAndOneBadRank) {
   const int rank = test_context().rank(), size = test_context().size();
   if (size < 2) return;
   const int holds = rank < 2 ? 1 - rank : rank;
@@ -195,7 +195,7 @@ TEST(Compare, ReportsSwappedRanksAndOneBadRank) {
   EXPECT_TRUE(has(one_bad.text, fmt::format("on 1 of {} ranks", size))) << one_bad.text;
 }
 
-TEST(Compare, ReportsUnequalCounts) {
+RANK_TEST(Compare, ReportsUnequalCounts) {
   const int rank = test_context().rank(), size = test_context().size();
   const Verdict verdict = judge(std::vector<float>(rank == size - 1 ? 2 : 3, 0.0f), {0, 0, 0});
   EXPECT_FALSE(verdict.ok);

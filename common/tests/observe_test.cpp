@@ -14,7 +14,7 @@
 namespace fivecuts {
 namespace {
 
-TEST(MemoryLedger, KeepsLiveAndPeakByCategory) {
+RANK_TEST(MemoryLedger, KeepsLiveAndPeakByCategory) {
   MemoryLedger ledger;
   ledger.allocate(Category::parameter, 100);
   ledger.allocate(Category::activation, 40);
@@ -36,7 +36,7 @@ TEST(MemoryLedger, KeepsLiveAndPeakByCategory) {
   EXPECT_EQ(ledger.peak(), 38);
 }
 
-TEST(MemoryLedger, RefusesOverTheCapAndBooksNothing) {
+RANK_TEST(MemoryLedger, RefusesOverTheCapAndBooksNothing) {
   MemoryLedger ledger(1000);
   ledger.allocate(Category::parameter, 600);
   ledger.allocate(Category::activation, 400);  // exactly full is no error
@@ -55,7 +55,7 @@ TEST(MemoryLedger, RefusesOverTheCapAndBooksNothing) {
   EXPECT_NO_THROW(ledger.allocate(Category::workspace, 400));
 }
 
-TEST(MemoryLedger, CountsForTwoThreads) {
+RANK_TEST(MemoryLedger, CountsForTwoThreads) {
   MemoryLedger ledger;
   const auto work = [&](Category category) {
     for (int i = 0; i < 10000; ++i) {
@@ -70,7 +70,7 @@ TEST(MemoryLedger, CountsForTwoThreads) {
   EXPECT_EQ(ledger.live(Category::gradient), 10000);
 }
 
-TEST(TrafficLedger, AddsPerCommunicatorAndKeepsModelledApart) {
+RANK_TEST(TrafficLedger, AddsPerCommunicatorAndKeepsModelledApart) {
   TrafficLedger ledger;
   ledger.add({"dp", "send"}, {100, 0, 60, 1});
   ledger.add({"dp", "send"}, {10, 0, 0, 1});
@@ -88,7 +88,7 @@ TEST(TrafficLedger, AddsPerCommunicatorAndKeepsModelledApart) {
   EXPECT_TRUE(ledger.rows().empty());
 }
 
-TEST(Table, CountsTerminalCells) {
+RANK_TEST(Table, CountsTerminalCells) {
   EXPECT_EQ(display_width(""), 0);
   EXPECT_EQ(display_width("rank 3"), 6);
   EXPECT_EQ(display_width("数据并行"), 8);
@@ -96,7 +96,7 @@ TEST(Table, CountsTerminalCells) {
   EXPECT_EQ(display_width("2·(N−1)/N × α"), 13);
 }
 
-TEST(Table, AlignsNumbersRightAndTextLeft) {
+RANK_TEST(Table, AlignsNumbersRightAndTextLeft) {
   Table table({"切分", "bytes", "Δ"});
   table.row({"数据", "5", "-12.5"});
   table.row({"pipeline", "12345", "3"});
@@ -107,7 +107,7 @@ TEST(Table, AlignsNumbersRightAndTextLeft) {
   EXPECT_THROW(table.row({"one", "cell too few"}), Failure);
 }
 
-TEST(Table, KeepsMixedColumnsLeftAndSurvivesEmptyCells) {
+RANK_TEST(Table, KeepsMixedColumnsLeftAndSurvivesEmptyCells) {
   Table table({"", ""});
   table.row({"", ""});
   table.row({"4", "-"});
@@ -116,7 +116,7 @@ TEST(Table, KeepsMixedColumnsLeftAndSurvivesEmptyCells) {
   EXPECT_EQ(Table({}).text(), "\n");
 }
 
-TEST(Wrap, BreaksAtSpacesAndBetweenWideCharacters) {
+RANK_TEST(Wrap, BreaksAtSpacesAndBetweenWideCharacters) {
   using Lines = std::vector<std::string>;
   EXPECT_EQ(wrap("each rank keeps a part", 10), (Lines{"each rank", "keeps a", "part"}));
   EXPECT_EQ(wrap("梯度在所有副本上求和", 8), (Lines{"梯度在所", "有副本上", "求和"}));
@@ -137,7 +137,7 @@ TEST(Wrap, BreaksAtSpacesAndBetweenWideCharacters) {
   EXPECT_EQ(without_spaces(joined), without_spaces(text)) << "nothing is lost";
 }
 
-TEST(Units, ParsesBytes) {
+RANK_TEST(Units, ParsesBytes) {
   EXPECT_EQ(parse_bytes("80GB"), 80'000'000'000);
   EXPECT_EQ(parse_bytes("1.5 GiB"), 1'610'612'736);
   EXPECT_EQ(parse_bytes("4096"), 4096);
@@ -159,7 +159,7 @@ TEST(Units, ParsesBytes) {
   }
 }
 
-TEST(Units, ShowsBytes) {
+RANK_TEST(Units, ShowsBytes) {
   EXPECT_EQ(show_bytes(0), "0 B");
   EXPECT_EQ(show_bytes(999), "999 B");
   EXPECT_EQ(show_bytes(1536), "1.536 KB");
@@ -177,7 +177,7 @@ std::vector<Claim> three_claims() {
   return {claim("C01.1"), claim("C01.2"), claim("C01.10")};
 }
 
-TEST(Claims, HoldOnlyWhatIsEqual) {
+RANK_TEST(Claims, HoldOnlyWhatIsEqual) {
   const auto holds = [](double expected, double measured) {
     ClaimRows rows(three_claims());
     rows.equal("C01.1", expected, measured);
@@ -195,7 +195,7 @@ TEST(Claims, HoldOnlyWhatIsEqual) {
   EXPECT_FALSE(holds(5, infinity));
 }
 
-TEST(Claims, OneMismatchIsEnough) {
+RANK_TEST(Claims, OneMismatchIsEnough) {
   ClaimRows rows(three_claims());
   EXPECT_TRUE(rows.all_hold());
   rows.holds("C01.1", true, "seen");
@@ -212,7 +212,7 @@ TEST(Claims, OneMismatchIsEnough) {
   EXPECT_TRUE(has(said, "C99.9")) << said;
 }
 
-TEST(Claims, PrintsRowsInTheOrderOfTheNotes) {
+RANK_TEST(Claims, PrintsRowsInTheOrderOfTheNotes) {
   ClaimRows rows(three_claims());
   rows.not_here("C01.10", "needs 4 ranks");
   rows.equal("C01.2", 8, 9, "bytes", "one too many");
@@ -235,7 +235,7 @@ TEST(Claims, PrintsRowsInTheOrderOfTheNotes) {
   EXPECT_FALSE(has(chinese, "said")) << chinese;
 }
 
-TEST(Claims, LoadOrNameTheFile) {
+RANK_TEST(Claims, LoadOrNameTheFile) {
   const TemporaryFile good(R"([{"id": "C01.1", "chapter": "ch01", "verdict": "WRONG", "claim": "a",
       "claim_zh": "甲", "right": "b", "right_zh": "乙", "anchor": "1.1", "shown_in": "doc"}])");
   const std::vector<Claim> claims = load_claims(good.path);
@@ -256,7 +256,7 @@ TEST(Claims, LoadOrNameTheFile) {
 }
 
 // The list of this repository: complete, in both languages, and all of it in docs/claims.md.
-TEST(Claims, OfTheNotesAreAllThere) {
+RANK_TEST(Claims, OfTheNotesAreAllThere) {
   const auto docs = source_folder() / "docs";
   const std::vector<Claim> claims = load_claims(docs / "claims.json");
   std::ifstream file(docs / "claims.md");

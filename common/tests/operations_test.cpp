@@ -21,7 +21,7 @@ double gelu_slope(double z) {
 }
 
 // The worst of the floats looked at errs by 2 units in the last place, as functors.hpp says.
-TEST(Functors, ExpIsRightToTwoUnitsInTheLastPlace) {
+RANK_TEST(Functors, ExpIsRightToTwoUnitsInTheLastPlace) {
   double worst = 0;
   float where = 0;
   const auto look = [&](float x) {
@@ -46,7 +46,7 @@ TEST(Functors, ExpIsRightToTwoUnitsInTheLastPlace) {
   EXPECT_TRUE(std::isfinite(detail::exp_(HUGE_VALF)));
 }
 
-TEST(Operations, BiasGelu) {
+RANK_TEST(Operations, BiasGelu) {
   for_sizes([](std::int64_t rows, std::int64_t cols) {
     for (const bool has_bias : {true, false}) {
       const Buffer z = random_buffer(rows, cols, 1, 6), y = random_buffer(rows, cols, 2);
@@ -64,7 +64,7 @@ TEST(Operations, BiasGelu) {
   });
 }
 
-TEST(Operations, GeluBackwardAgainstFiniteDifferences) {
+RANK_TEST(Operations, GeluBackwardAgainstFiniteDifferences) {
   for_sizes([](std::int64_t rows, std::int64_t cols) {
     const Buffer z = random_buffer(rows, cols, 1, 6), dy = random_buffer(rows, cols, 2);
     std::vector<double> want = doubles(z);
@@ -75,7 +75,7 @@ TEST(Operations, GeluBackwardAgainstFiniteDifferences) {
   });
 }
 
-TEST(Operations, GeluHasItsLimitsFarOut) {
+RANK_TEST(Operations, GeluHasItsLimitsFarOut) {
   for (const float far : {10.0f, 11.0f, 100.0f, 1e6f, 1e13f, 1e20f, 3e38f, HUGE_VALF}) {
     const Buffer z = random_buffer(1, 2, 1), y = random_buffer(1, 2, 1),
                  dy = random_buffer(1, 2, 1);
@@ -90,7 +90,7 @@ TEST(Operations, GeluHasItsLimitsFarOut) {
   }
 }
 
-TEST(Operations, SumsBiasesAndScales) {
+RANK_TEST(Operations, SumsBiasesAndScales) {
   for_sizes([](std::int64_t rows, std::int64_t cols) {
     const Buffer a = random_buffer(rows, cols, 1), b = random_buffer(rows, cols, 2);
     const Buffer bias = random_buffer(1, cols, 3), sums = random_buffer(1, cols, 4);
@@ -120,7 +120,7 @@ TEST(Operations, SumsBiasesAndScales) {
   EXPECT_EQ(labels.tensor().as<std::int64_t>()[2], -2);
 }
 
-TEST(Operations, MatrixProducts) {
+RANK_TEST(Operations, MatrixProducts) {
   for (const std::int64_t m : awkward) {
     for_sizes([m](std::int64_t k, std::int64_t n) {
       const Buffer a = random_buffer(m, k, 1), b = random_buffer(k, n, 2),
@@ -164,7 +164,7 @@ void expect_nan_stays(const std::function<void(Tensor)>& f, std::int64_t whole_r
   }
 }
 
-TEST(Operations, NanStaysNan) {
+RANK_TEST(Operations, NanStaysNan) {
 #ifdef __GNUC__
   static_assert(__FINITE_MATH_ONLY__ == 0, "-ffast-math or a part of it: NaN would get lost");
 #endif
@@ -215,7 +215,7 @@ TEST(Operations, NanStaysNan) {
   expect_nan_stays(loss_of_two_rows, 33);
 }
 
-TEST(Operations, RefuseWrongShapes) {
+RANK_TEST(Operations, RefuseWrongShapes) {
   const Buffer a = random_buffer(2, 3, 1), b = random_buffer(2, 2, 1),
                labels = labels_buffer({0, 1, 2, 0});
   EXPECT_THROW(copy(a, b), Failure);

@@ -9,7 +9,7 @@ namespace {
 
 // --- groups ---
 
-TEST(ThreadsGroups, SplitsAreRaggedAndNested) {
+RANK_TEST(ThreadsGroups, SplitsAreRaggedAndNested) {
   all_worlds([](Rank& my) {
     const auto split = [](Transport& whole, int parts) {  // rank r goes to group r % parts
       const int r = whole.rank();
@@ -46,7 +46,7 @@ TEST(ThreadsGroups, SplitsAreRaggedAndNested) {
   });
 }
 
-TEST(ThreadsGroups, AGroupOutlivesTheWorld) {
+RANK_TEST(ThreadsGroups, AGroupOutlivesTheWorld) {
   if (test_context().rank() != 0) return;
   std::unique_ptr<Transport> alone;
   on_threads(2, [&](std::unique_ptr<Transport> world) {
@@ -60,7 +60,7 @@ TEST(ThreadsGroups, AGroupOutlivesTheWorld) {
   EXPECT_EQ(alone->all_gather_host(bytes_of("x")).size(), 1U);
 }
 
-TEST(ThreadsGroups, AllGatherHostOfOtherLengths) {
+RANK_TEST(ThreadsGroups, AllGatherHostOfOtherLengths) {
   all_worlds([](Rank& my) {
     for (int round = 0; round < 20; ++round) {
       const auto text = [&](int r) {
@@ -76,7 +76,7 @@ TEST(ThreadsGroups, AllGatherHostOfOtherLengths) {
 
 // --- collectives on data ---
 
-TEST(ThreadsGroups, AllReduce) {
+RANK_TEST(ThreadsGroups, AllReduce) {
   all_worlds([](Rank& my) {
     sweep(my.n, [&](DType type, std::int64_t count) {
       const Buffer sum = of_rank(my.context, type, count, my.rank),
@@ -91,7 +91,7 @@ TEST(ThreadsGroups, AllReduce) {
 }
 
 // Where sums are rounded: the same bits everywhere, those of the sum in the order of the ranks.
-TEST(ThreadsGroups, SumsHaveTheSameBitsOnAllRanks) {
+RANK_TEST(ThreadsGroups, SumsHaveTheSameBitsOnAllRanks) {
   all_worlds([](Rank& my) {
     const auto summand = [](int r, std::int64_t i) {
       return 1.0F / static_cast<float>(3 + (i * 37 + r * 1013) % 997);
@@ -108,7 +108,7 @@ TEST(ThreadsGroups, SumsHaveTheSameBitsOnAllRanks) {
   });
 }
 
-TEST(ThreadsGroups, BroadcastFromEveryRoot) {
+RANK_TEST(ThreadsGroups, BroadcastFromEveryRoot) {
   all_worlds([](Rank& my) {
     sweep(my.n, [&](DType type, std::int64_t count) {
       for (int root = 0; root<my.n; root += count> 10000 ? 3 : 1) {
@@ -120,7 +120,7 @@ TEST(ThreadsGroups, BroadcastFromEveryRoot) {
   });
 }
 
-TEST(ThreadsGroups, AllGatherInPlaceAndApart) {
+RANK_TEST(ThreadsGroups, AllGatherInPlaceAndApart) {
   all_worlds([](Rank& my) {
     sweep(my.n, [&](DType type, std::int64_t count) {
       const auto [first, mine] = part_of(count, my.n, my.rank);
@@ -141,7 +141,7 @@ TEST(ThreadsGroups, AllGatherInPlaceAndApart) {
   });
 }
 
-TEST(ThreadsGroups, ReduceScatter) {
+RANK_TEST(ThreadsGroups, ReduceScatter) {
   all_worlds([](Rank& my) {
     sweep(my.n, [&](DType type, std::int64_t count) {
       const auto [first, mine] = part_of(count, my.n, my.rank);
@@ -159,7 +159,7 @@ TEST(ThreadsGroups, ReduceScatter) {
   });
 }
 
-TEST(ThreadsGroups, CollectivesOverOtherSizesFailOnAllRanks) {
+RANK_TEST(ThreadsGroups, CollectivesOverOtherSizesFailOnAllRanks) {
   world_of(3, [](Rank& my) {
     const Buffer t = blank(my.context, DType::f32, my.rank == 2 ? 11 : 10);
     const char* said = "a collective over 10 x f32 on rank 0 and 11 x f32 on rank 2";
@@ -173,17 +173,17 @@ TEST(ThreadsGroups, CollectivesOverOtherSizesFailOnAllRanks) {
   });
 }
 
-TEST(ThreadsGroups, AddNumbersOnly) {
+RANK_TEST(ThreadsGroups, AddNumbersOnly) {
   world_of(2, [](Rank& my) {
     const Buffer memory = blank(my.context, DType::i64, 10);
-    const Tensor odd(my.context.device, memory.tensor().data(), static_cast<DType>(200), 1, 1);
+    const Tensor odd(my.context.device, memory.tensor().data(), DType::bf16, 1, 1);
     const auto text = message_of<Failure>([&] { my.transport.all_reduce(odd, Reduction::sum); });
     EXPECT_TRUE(has(text, "the threads transport adds f32 and i64 only")) << text;
   });
 }
 
 // A dry run: shapes without numbers. All of it happens, in the same order, and touches no memory.
-TEST(ThreadsGroups, TensorsWithoutNumbers) {
+RANK_TEST(ThreadsGroups, TensorsWithoutNumbers) {
   all_worlds([](Rank& my) {
     const std::int64_t count = std::int64_t{1} << 40;
     const auto nothing = [&](std::int64_t elements) {
