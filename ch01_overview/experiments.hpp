@@ -1,10 +1,13 @@
 #pragma once
 // The runs behind the chapter's tables, figure and claims: each number is read from a ledger.
+#include <filesystem>
+#include <optional>
 #include <string>
 
 #include "ch01_overview/memory_account.hpp"
 #include "common/comm/context.hpp"
 #include "common/observe/claims.hpp"
+#include "common/observe/output_file.hpp"
 
 namespace fivecuts::overview {
 
@@ -16,10 +19,15 @@ struct Options {
   std::int64_t experts = 0;                 ///< of a layer; 0: two for each rank
   Cut cut = Cut::data;                      ///< how the run's own ranks hold the model
   Recipe recipe = all_recipes().front();
+  std::filesystem::path figure;  ///< where the map goes as a picture; empty: nowhere
 };
 
 /// With parts and experts chosen. Throws UsageError for what is impossible, the same on every rank.
 Options settled(Options options, const Context& context);
+
+/// Collective. The file of --figure, if there is one; a path that cannot be written is refused on
+/// every rank.
+std::optional<OutputFile> figure_file(const Context& context, const Options& options);
 
 ModelShape model_of(const Options& options);  ///< counted
 ModelShape small_of(const Options& options);  ///< held on the run's own device
@@ -64,7 +72,7 @@ std::string map_table(const Options& options, const std::vector<MapRow>& map);
 std::string cut_table(const Options& options, const std::vector<MapRow>& map);
 /// Where the statements of section 01 are shown that are not at home here.
 std::string elsewhere(const std::vector<Claim>& claims);
-/// The map as a picture, for rank counts that a page can hold.
+/// The map as a picture.
 std::string map_svg(const Options& options, const std::vector<MapRow>& map);
 
 }  // namespace fivecuts::overview

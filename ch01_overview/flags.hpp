@@ -40,6 +40,8 @@ inline void declare(CLI::App& app, Options& o) {
              [&o](const Recipe& recipe) { o.recipe = recipe; });
   add_choice(app, "--cut", all_cuts(), name_of(o.cut), "how the run's own ranks hold the model",
              [&o](const CutFacts& facts) { o.cut = facts.cut; });
+  app.add_option("--figure", o.figure, "write the placement map to this file, as SVG")
+      ->type_name("FILE");
 }
 
 }  // namespace fivecuts::overview

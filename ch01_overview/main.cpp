@@ -27,6 +27,7 @@ void print_account(Context& context, const Options& o) {
 
 int story(Context& context, const Options& chosen) {
   const Options o = settled(chosen, context);
+  const auto figure = figure_file(context, o);
   const auto all_claims = load_claims(source_folder() / "docs" / "claims.json");
   context.say(
       "ch01 overview: {} rank(s) on {} over {}, {} layers, {} parameters\n"
@@ -45,6 +46,7 @@ int story(Context& context, const Options& chosen) {
       "The placement map: {} ranks, {} layers of {} x {}, bytes from each rank's ledger;\np "
       "parameters, g gradients, o optimizer state; W[rows, columns]; rows of a batch of {}\n{}\n",
       o.parts, o.layers, o.width, o.width, o.batch, map_table(o, map));
+  if (figure) figure->write(map_svg(o, map));
   context.say("The five cuts, on the fullest of {} ranks\n{}\n", o.parts, cut_table(o, map));
 
   ClaimRows claims(all_claims);

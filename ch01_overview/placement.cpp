@@ -143,8 +143,8 @@ std::span<const CutFacts> all_cuts() {
       {Cut::tensor, "tensor", "inside a layer", "activations summed in every layer", "ch05"},
       {Cut::expert, "expert", "whole experts", "tokens sent to experts and back", "ch06"},
       {Cut::zero1, "zero1", "optimizer state", "no more bytes than data", "ch07"},
-      {Cut::zero2, "zero2", "and gradients", "no more bytes than data", "ch07"},
-      {Cut::zero3, "zero3", "and parameters", "half as many bytes again as data", "ch07"}};
+      {Cut::zero2, "zero2", "gradients too", "no more bytes than data", "ch07"},
+      {Cut::zero3, "zero3", "parameters too", "half as many bytes again as data", "ch07"}};
   return facts;
 }
 

@@ -209,7 +209,7 @@ TEST(Account, OverTheRanksOfEachCut) {
 }
 
 // What is really there is what is counted, with a step too; and nothing of it stays.
-TEST(Account, ReallyHeldIsWhatIsCounted) {
+RANK_TEST(Account, ReallyHeldIsWhatIsCounted) {
   Context& context = test_context();
   const ModelShape model = square_layers(3, 33);
   const Placement all = data_parallel(model, 1, 0);
@@ -296,7 +296,7 @@ std::int64_t resident_bytes() {
 }
 
 // 25 million parameters in bf16: the process takes what the ledger says, within a tenth.
-TEST(Memory, RealMemoryFollowsTheLedger) {
+RANK_TEST(Memory, RealMemoryFollowsTheLedger) {
   Context& context = test_context();
   if (context.size() > 1) return;
   const ModelShape model = square_layers(1, 5000);
@@ -310,7 +310,7 @@ TEST(Memory, RealMemoryFollowsTheLedger) {
 
 // --- the program ---
 
-TEST(Options, ImpossibleOnesAreRefused) {
+RANK_TEST(Options, ImpossibleOnesAreRefused) {
   const auto said = [](const Options& o) { return refusal([&] { settled(o, test_context()); }); };
   const auto expect = [&](const Options& o, const std::string& words) {
     EXPECT_NE(said(o).find(words), std::string::npos) << said(o);
@@ -324,7 +324,7 @@ TEST(Options, ImpossibleOnesAreRefused) {
   expect({}, "(it was not refused)");
 }
 
-TEST(Options, AreSettledByTheRanks) {
+RANK_TEST(Options, AreSettledByTheRanks) {
   const int n = test_context().size();
   const Options o = settled({}, test_context());
   EXPECT_EQ(o.parts, n == 1 ? 4 : n);
@@ -334,7 +334,7 @@ TEST(Options, AreSettledByTheRanks) {
   EXPECT_EQ(cut.experts % n, 0);
 }
 
-TEST(Program, TheRanksHoldTheirSliceOfAnyCut) {
+RANK_TEST(Program, TheRanksHoldTheirSliceOfAnyCut) {
   Context& context = test_context();
   for (const CutFacts& facts : all_cuts()) {
     const Options o = settled({.layers = 8, .width = 1000, .scale = 20, .cut = facts.cut}, context);
@@ -348,7 +348,7 @@ TEST(Program, TheRanksHoldTheirSliceOfAnyCut) {
 }
 
 // Dry: a world of its own for --device meta, and bf16 has its step there.
-TEST(Program, OnAMetaDeviceNothingIsHeld) {
+RANK_TEST(Program, OnAMetaDeviceNothingIsHeld) {
   Context& context = test_context();
   if (context.rank() > 0) return;
   MemoryLedger ledger;
@@ -361,7 +361,7 @@ TEST(Program, OnAMetaDeviceNothingIsHeld) {
   EXPECT_EQ(size_of(bf16), 2);
 }
 
-TEST(Program, TheMapHasARowForEachRankOfEachCut) {
+RANK_TEST(Program, TheMapHasARowForEachRankOfEachCut) {
   for (const std::int64_t parts : {1, 2, 7}) {
     const Options o = settled({.layers = 9, .width = 700, .parts = parts}, test_context());
     const auto map = placement_map(o);
@@ -371,7 +371,37 @@ TEST(Program, TheMapHasARowForEachRankOfEachCut) {
   }
 }
 
-TEST(Claims, AllOfThisChapterAreShown) {
+// A group for each card of each cut, whatever the shape; the same run gives the same bytes.
+RANK_TEST(Figure, HasACardForEachRankOfEachCut) {
+  for (const Options& chosen : {Options{.parts = 1}, Options{.parts = 4}, Options{.parts = 11},
+                                Options{.layers = 2, .width = 200, .scale = 1, .parts = 2},
+                                Options{.layers = 1, .width = 7, .scale = 1, .parts = 1}}) {
+    const Options o = settled(chosen, test_context());
+    const auto map = placement_map(o);
+    const std::string svg = map_svg(o, map);
+    std::size_t cards = 0;
+    for (std::size_t at = svg.find("<g>"); at != std::string::npos; at = svg.find("<g>", at + 1)) {
+      ++cards;
+    }
+    EXPECT_EQ(cards, map.size());
+    EXPECT_EQ(svg.find("nan"), std::string::npos);
+    EXPECT_EQ(svg, map_svg(o, placement_map(o)));
+  }
+}
+
+RANK_TEST(Figure, APathThatCannotBeWrittenIsRefusedOnEveryRank) {
+  Context& context = test_context();
+  EXPECT_FALSE(figure_file(context, {}).has_value());
+  Options o;
+  o.figure = "/there/is/no/such/folder/map.svg";
+  const std::string said = refusal([&] { figure_file(context, o); });
+  EXPECT_NE(said.find("the folder '/there/is/no/such/folder' does not exist"), std::string::npos)
+      << said;
+  o.figure = "/";
+  EXPECT_NE(refusal([&] { figure_file(context, o); }).find("it is a folder"), std::string::npos);
+}
+
+RANK_TEST(Claims, AllOfThisChapterAreShown) {
   const auto all = load_claims(source_folder() / "docs" / "claims.json");
   ClaimRows rows(all);
   measure_claims(settled({}, test_context()), rows);
