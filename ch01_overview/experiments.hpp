@@ -19,7 +19,7 @@ struct Options {
   std::int64_t experts = 0;                 ///< of a layer; 0: two for each rank
   Cut cut = Cut::data;                      ///< how the run's own ranks hold the model
   Recipe recipe = all_recipes().front();
-  std::filesystem::path figure;  ///< where the map goes as a picture; empty: nowhere
+  std::filesystem::path figure{};  ///< where the map goes as a picture; empty: nowhere
 };
 
 /// With parts and experts chosen. Throws UsageError for what is impossible, the same on every rank.
