@@ -25,19 +25,22 @@ struct Scene {
 double as_double(std::int64_t value) { return static_cast<double>(value); }
 std::string gb(std::int64_t bytes) { return show_bytes(as_double(bytes)); }
 
-/// In how many ranks' placements each layer of `model` stands.
-std::vector<int> holders(const Scene& s, Cut cut) {
-  std::vector<int> count(s.seven_b.size());
+/// How many matrices of `model` stand in the placements of exactly `ranks` ranks, and in none of
+/// them as anything but `whole` says: all of the matrix, or less.
+int matrices(const Scene& s, Cut cut, int ranks, bool whole) {
+  std::vector<int> holders(s.seven_b.size()), other(s.seven_b.size());
   for (int r = 0; r < s.parts; ++r) {
     for (const Holding& h : place(cut, s.seven_b, 0, s.parts, r)) {
-      count[h.layer] += layer_of(s.seven_b, h).parameters() > 0 ? 1 : 0;
+      const std::int64_t here = layer_of(s.seven_b, h).parameters();
+      holders[h.layer] += here > 0 ? 1 : 0;
+      other[h.layer] += (here == s.seven_b[h.layer].parameters()) == whole ? 0 : 1;
     }
   }
+  int count = 0;
+  for (std::size_t k = 0; k < holders.size(); ++k) {
+    count += holders[k] == ranks && other[k] == 0 ? 1 : 0;
+  }
   return count;
-}
-
-bool all_are(const std::vector<int>& counts, int value) {
-  return std::all_of(counts.begin(), counts.end(), [value](int c) { return c == value; });
 }
 
 // Each stage keeps a contiguous run of layers and so a P-th of the state, as evenly as layers
@@ -58,31 +61,20 @@ void stages(const Scene& s) {
   s.rows.equal("C01.2", 16 * s.psi() / s.parts / 1e9, as_double(sum) / s.parts / 1e9,
                "GB of model state a card, on average",
                fmt::format("{} stages of {} to {}", s.parts, gb(least), gb(most)),
-               contiguous && fewer && all_are(holders(s, Cut::pipeline), 1));
+               contiguous && fewer && matrices(s, Cut::pipeline, 1, true) == 70);
 }
 
 // Between layers: each matrix is whole and on one rank. Inside a layer: it is on every rank, a
 // slice each.
 void directions(const Scene& s) {
-  bool pipeline_whole = true, tensor_sliced = true;
-  std::string shape;
-  for (int r = 0; r < s.parts; ++r) {
-    for (const Holding& h : pipeline_parallel(s.seven_b, s.parts, r)) {
-      pipeline_whole = pipeline_whole && h.rows.count == 10000 && h.cols.count == 10000;
-    }
-    for (const Holding& h : tensor_parallel(s.seven_b, s.parts, r)) {
-      tensor_sliced = tensor_sliced && std::min(h.rows.count, h.cols.count) < 10000;
-      if (shape.empty()) shape = fmt::format("{} x {}", h.rows.count, h.cols.count);
-    }
-  }
-  const bool on_one = all_are(holders(s, Cut::pipeline), 1);
-  const bool on_all = all_are(holders(s, Cut::tensor), s.parts);
-  s.rows.holds(
-      "C01.3", pipeline_whole && on_one && tensor_sliced && on_all,
-      fmt::format("{} ranks: pipeline keeps each of 70 matrices whole on one rank, between "
-                  "layers; tensor keeps a slice of each on every rank, rank 0 {} of the "
-                  "first, inside a layer",
-                  s.parts, shape));
+  const int between = matrices(s, Cut::pipeline, 1, true);
+  const int inside = matrices(s, Cut::tensor, s.parts, false);
+  const Holding slice = tensor_parallel(s.seven_b, s.parts, 0).front();
+  s.rows.holds("C01.3", between == 70 && inside == 70,
+               fmt::format("{} ranks: with pipeline {} of 70 matrices are whole and on one rank "
+                           "(cut between layers); with tensor {} are on every rank, a slice each "
+                           "(cut inside a layer): {} x {} of the first on rank 0",
+                           s.parts, between, inside, slice.rows.count, slice.cols.count));
 }
 
 /// The columns of a 16 x 16 matrix on 4 ranks, filled by each rank alone and put side by side.
