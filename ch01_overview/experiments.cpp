@@ -100,7 +100,7 @@ Options settled(Options o, const Context& context) {
     refuse_empty(o, facts.cut, o.parts, o.width, "fewer --parts");
   }
   refuse_empty(o, o.cut, context.size(), o.width / o.scale, "fewer ranks");
-  const double bytes = 16 * static_cast<double>(parameter_count(small_of(o)));
+  const auto bytes = static_cast<double>(hold_dry(small_of(o), o.recipe).state());
   if (!context.device.dry() && bytes > most_really_held) {
     throw UsageError(
         fmt::format("--width {} over --scale {} would really take about {} on each rank, and this "

@@ -19,7 +19,7 @@
 //          +------------------ rows of the batch
 //
 // Every number comes from the ledger of a device that holds the buffers: a real one (cpu), or a dry
-// one (meta), which has room for any model. The 16 appears nowhere in the code.
+// one (meta), which has room for any model. No 16 stands in this code.
 #include <span>
 
 #include "ch01_overview/placement.hpp"
