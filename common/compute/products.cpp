@@ -13,17 +13,19 @@ using View = Eigen::Map<Matrix>;
 
 View view(Tensor t) { return {t.as<float>().data(), t.rows(), t.cols()}; }
 
-/// Checks and books c [m, n] = the product of two matrices with `k` in common. True if there are
-/// numbers to compute on.
+/// Checks and books c [m, n] = the product of two matrices with `k` in common; the product of bf16
+/// may be kept in f32. True if there are numbers to compute on.
 bool runs(bool shapes_match, std::int64_t k, Tensor a, Tensor b, Tensor c) {
   require(shapes_match, "the shapes of a matrix product do not match");
-  require(a.type() == b.type() && a.type() == c.type(), "a matrix product of two types");
+  const bool widened = a.type() == DType::bf16 && c.type() == DType::f32;
+  require(a.type() == b.type() && (a.type() == c.type() || widened),
+          "a matrix product of two types");
   if (c.device() == nullptr) return false;  // no elements either
   Work work;
   work.flops = 2 * static_cast<double>(c.count()) * static_cast<double>(k);
   work.bytes = static_cast<double>(a.bytes() + b.bytes() + c.bytes());
   work.thinnest = std::max<std::int64_t>(1, std::min({c.rows(), c.cols(), k}));
-  work.half = c.type() == DType::bf16;
+  work.half = a.type() == DType::bf16;
   return c.device()->runs("product", work);
 }
 

@@ -1,0 +1,14 @@
+// expect: not yet.*gone after the step.*peak
+#include "ch01_overview/exercise.hpp"
+
+namespace fivecuts::exercise {
+
+Category cut_first(const MemoryLedger& ledger) {
+  Category most = Category::parameter;
+  for (const Category c : all_categories) {
+    if (ledger.live(c) > ledger.live(most)) most = c;
+  }
+  return most;
+}
+
+}  // namespace fivecuts::exercise
