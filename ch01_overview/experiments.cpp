@@ -111,22 +111,6 @@ Options settled(Options o, const Context& context) {
   return o;
 }
 
-// Rank 0 writes it, so what rank 0 finds counts for all: others may be on other hosts.
-std::optional<OutputFile> figure_file(const Context& context, const Options& o) {
-  std::optional<OutputFile> file;
-  std::string refusal;
-  if (context.rank() == 0 && !o.figure.empty()) {
-    try {
-      file.emplace(o.figure, "figure", "--figure map.svg");
-    } catch (const UsageError& error) {
-      refusal = error.what();
-    }
-  }
-  refusal = context.world.gather_text(refusal).front();
-  if (!refusal.empty()) throw UsageError(refusal);
-  return file;
-}
-
 std::vector<AccountRow> accounts(Context& context, const Options& o) {
   const Recipe fp32 = all_recipes().back();
   std::vector<AccountRow> rows = {fullest(context, really_held(context, o, o.recipe))};

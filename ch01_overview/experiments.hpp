@@ -25,10 +25,6 @@ struct Options {
 /// With parts and experts chosen. Throws UsageError for what is impossible, the same on every rank.
 Options settled(Options options, const Context& context);
 
-/// Collective. The file of --figure, if there is one; a path that cannot be written is refused on
-/// every rank.
-std::optional<OutputFile> figure_file(const Context& context, const Options& options);
-
 ModelShape model_of(const Options& options);  ///< counted
 ModelShape small_of(const Options& options);  ///< held on the run's own device
 

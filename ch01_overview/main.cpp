@@ -6,6 +6,7 @@
 // at which activations outgrow the optimizer state; for each cut, which rank holds which slice; and
 // the notes' claims with what was measured. Exits with 0 only if all of it agrees.
 #include "ch01_overview/flags.hpp"
+#include "common/comm/output.hpp"
 
 using namespace fivecuts;
 using namespace fivecuts::overview;
@@ -27,7 +28,7 @@ void print_account(Context& context, const Options& o) {
 
 int story(Context& context, const Options& chosen) {
   const Options o = settled(chosen, context);
-  const auto figure = figure_file(context, o);
+  const auto figure = output_file(context, o.figure, "figure", "--figure map.svg");
   const auto all_claims = load_claims(source_folder() / "docs" / "claims.json");
   context.say(
       "ch01 overview: {} rank(s) on {} over {}, {} layers, {} parameters\n"

@@ -27,7 +27,7 @@ std::vector<std::vector<int>> times_held(Cut cut, const ModelShape& model, int e
   return times;
 }
 
-TEST(Slices, CoverEachElementAsOftenAsTheCutSays) {
+RANK_TEST(Slices, CoverEachElementAsOftenAsTheCutSays) {
   for (int n = 1; n <= 8; ++n) {
     for (const ModelShape& dense : {square_layers(5, 9, true), square_layers(3, 1),
                                     mlp_shape(7, 12, 2, 4), square_layers(1, n + 1)}) {
@@ -52,7 +52,7 @@ TEST(Slices, CoverEachElementAsOftenAsTheCutSays) {
 }
 
 // Contiguous parts in the order of the ranks, none lost, at sizes that no N divides and below N.
-TEST(Slices, FollowOneAnotherAtAnySize) {
+RANK_TEST(Slices, FollowOneAnotherAtAnySize) {
   for (int n = 1; n <= 8; ++n) {
     for (const std::int64_t size : awkward(n)) {
       const ModelShape deep = square_layers(size, 2), wide = square_layers(2, size);
@@ -78,7 +78,7 @@ TEST(Slices, FollowOneAnotherAtAnySize) {
   }
 }
 
-TEST(Slices, OfAPairFitTogether) {
+RANK_TEST(Slices, OfAPairFitTogether) {
   const ModelShape pair = square_layers(2, 10);
   for (int r = 0; r < 3; ++r) {  // what the first gives is what the second takes
     const Placement placement = tensor_parallel(pair, 3, r);
@@ -87,7 +87,7 @@ TEST(Slices, OfAPairFitTogether) {
   }
 }
 
-TEST(Slices, ExpertsAreAsLargeAsTheLayerTheyComeFrom) {
+RANK_TEST(Slices, ExpertsAreAsLargeAsTheLayerTheyComeFrom) {
   const ModelShape moe = moe_of(square_layers(3, 10, true), 4);
   ASSERT_EQ(moe.size(), 15u);
   std::int64_t routers = 0;
@@ -98,13 +98,13 @@ TEST(Slices, ExpertsAreAsLargeAsTheLayerTheyComeFrom) {
   EXPECT_EQ(expert_parallel(moe, 4, 4, 3).size(), 6u);  // 3 routers, 3 experts
 }
 
-TEST(Slices, RanksThatThereAreNotFail) {
+RANK_TEST(Slices, RanksThatThereAreNotFail) {
   EXPECT_THROW(pipeline_parallel(square_layers(3, 2), 3, 3), Failure);
   EXPECT_THROW(tensor_parallel(square_layers(3, 2), 3, -1), Failure);
   EXPECT_THROW(zero_sharding(4, square_layers(3, 2), 3, 0), Failure);
 }
 
-TEST(Slices, RowsOfTheBatchAreCutWhereReplicasShareTheWork) {
+RANK_TEST(Slices, RowsOfTheBatchAreCutWhereReplicasShareTheWork) {
   for (const CutFacts& facts : all_cuts()) {
     std::int64_t all = 0;
     for (int r = 0; r < 3; ++r) all += batch_rows(facts.cut, 10, 3, r).count;

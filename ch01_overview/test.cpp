@@ -14,7 +14,7 @@ const Recipe& mixed() { return all_recipes().front(); }
 // --- bytes ---
 
 // The ZeRO paper's table for 7.5B on 64 cards, and section 01's 7B: from ledgers.
-TEST(Account, IsThatOfThePapers) {
+RANK_TEST(Account, IsThatOfThePapers) {
   const ModelShape model = square_layers(75, 10000);
   const auto gigabytes = [&](int stage) {
     const Account a = hold_dry(model, zero_sharding(stage, model, 64, 0), mixed());
@@ -30,7 +30,7 @@ TEST(Account, IsThatOfThePapers) {
   EXPECT_EQ(seven.optimizer, 84'000'000'000);
 }
 
-TEST(Account, OfTheRecipes) {
+RANK_TEST(Account, OfTheRecipes) {
   const std::int64_t psi = 3 * 37 * 37;
   const std::int64_t bytes[3][3] = {{2, 2, 12}, {2, 4, 12}, {4, 4, 8}};
   for (std::size_t i = 0; i < 3; ++i) {
@@ -42,7 +42,7 @@ TEST(Account, OfTheRecipes) {
   }
 }
 
-TEST(Account, OverTheRanksOfEachCut) {
+RANK_TEST(Account, OverTheRanksOfEachCut) {
   const ModelShape dense = square_layers(6, 8, true);
   for (int n = 1; n <= 8; ++n) {
     for (const CutFacts& facts : all_cuts()) {
@@ -85,7 +85,7 @@ RANK_TEST(Account, ReallyHeldIsWhatIsCounted) {
   }
 }
 
-TEST(Account, ActivationsFollowTheBatchAndModelStateDoesNot) {
+RANK_TEST(Account, ActivationsFollowTheBatchAndModelStateDoesNot) {
   for (const Recipe& recipe : all_recipes()) {
     const ModelShape model = square_layers(4, 50);
     const Account one = hold_dry(model, recipe, 1);
@@ -97,7 +97,7 @@ TEST(Account, ActivationsFollowTheBatchAndModelStateDoesNot) {
   }
 }
 
-TEST(Account, ABatchPassesTheOptimizerStateAndNoneBefore) {
+RANK_TEST(Account, ABatchPassesTheOptimizerStateAndNoneBefore) {
   for (const ModelShape& model : {square_layers(1, 1), square_layers(1, 100), square_layers(5, 33),
                                   square_layers(70, 10000)}) {
     for (const Recipe& recipe : all_recipes()) {
@@ -124,7 +124,7 @@ std::string refusal(F f) {
   return "(it was not refused)";
 }
 
-TEST(Memory, ACardOfEightyGigabytesFailsWhereAFrameworkDoes) {
+RANK_TEST(Memory, ACardOfEightyGigabytesFailsWhereAFrameworkDoes) {
   const ModelShape model = square_layers(70, 10000);
   const auto on_card = [&](const Placement& placement, std::int64_t rows = 0) {
     return refusal([&] { hold_dry(model, placement, mixed(), rows, 80'000'000'000); });
@@ -137,7 +137,7 @@ TEST(Memory, ACardOfEightyGigabytesFailsWhereAFrameworkDoes) {
   }
 }
 
-TEST(Memory, TheSameWhereItIsReallyAllocated) {
+RANK_TEST(Memory, TheSameWhereItIsReallyAllocated) {
   MemoryLedger ledger(1'000'000);
   Device cpu(ledger);
   const ModelShape model = square_layers(10, 100);
@@ -246,18 +246,6 @@ RANK_TEST(Figure, HasACardForEachRankOfEachCut) {
     EXPECT_EQ(svg.find("nan"), std::string::npos);
     EXPECT_EQ(svg, map_svg(o, placement_map(o)));
   }
-}
-
-RANK_TEST(Figure, APathThatCannotBeWrittenIsRefusedOnEveryRank) {
-  Context& context = test_context();
-  EXPECT_FALSE(figure_file(context, {}).has_value());
-  Options o;
-  o.figure = "/there/is/no/such/folder/map.svg";
-  const std::string said = refusal([&] { figure_file(context, o); });
-  EXPECT_NE(said.find("the folder '/there/is/no/such/folder' does not exist"), std::string::npos)
-      << said;
-  o.figure = "/";
-  EXPECT_NE(refusal([&] { figure_file(context, o); }).find("it is a folder"), std::string::npos);
 }
 
 RANK_TEST(Claims, AllOfThisChapterAreShown) {

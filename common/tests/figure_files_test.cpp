@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "common/observe/output_file.hpp"
+#include "common/comm/output.hpp"
 #include "common/observe/trace.hpp"
 #include "common/tests/figure_checks.hpp"
 #include "common/tests/helpers.hpp"
@@ -273,6 +273,17 @@ RANK_TEST(FigureFile, IsNeverHalfWritten) {
   EXPECT_EQ(folder.files(), Files{"y.svg"}) << "no part of a file";
   fs::remove_all(folder.path);
   EXPECT_TRUE(has(message_of<Failure>([&] { file.write("x"); }), "No such file"));
+}
+
+RANK_TEST(FigureFiles, APathThatCannotBeWrittenIsRefusedOnEveryRank) {
+  const Context& context = test_context();
+  const auto refusal = [&](const char* path) {
+    return message_of<UsageError>([&] { output_file(context, path, "map", "--figure map.svg"); });
+  };
+  EXPECT_FALSE(output_file(context, "", "map", "--figure map.svg").has_value());
+  EXPECT_TRUE(has(refusal("/there/is/no/such/folder/map.svg"),
+                  "cannot write the map to '/there/is/no/such/folder/map.svg': the folder"));
+  EXPECT_TRUE(has(refusal("/"), "it is a folder; give another path, as in --figure map.svg"));
 }
 
 }  // namespace
