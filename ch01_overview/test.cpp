@@ -248,6 +248,14 @@ RANK_TEST(Figure, HasACardForEachRankOfEachCut) {
   }
 }
 
+RANK_TEST(Figure, OfTheLessonIsDrawnFromARun) {
+  if (test_context().rank() != 0) return;
+  Options o;
+  o.parts = 4;
+  o = settled(o, test_context());
+  EXPECT_TRUE(same_picture(map_svg(o, placement_map(o)), "ch01_overview/map.svg"));
+}
+
 RANK_TEST(Claims, AllOfThisChapterAreShown) {
   const auto all = load_claims(source_folder() / "docs" / "claims.json");
   ClaimRows rows(all);

@@ -102,6 +102,9 @@ function(add_exercise exercise)
                  OUTPUT "passed" LABELS ${short} solution TIMEOUT 60)
   endforeach()
 
+  if(FIVECUTS_SANITIZER)
+    return()  # the verdicts are the same; what they run is sanitized with the solutions
+  endif()
   file(GLOB wrong RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS wrong_solutions/${number}_*.cpp)
   foreach(file IN LISTS wrong)
     get_filename_component(fault ${file} NAME_WE)

@@ -1,5 +1,9 @@
 #include "common/support/test_main.hpp"
 
+#include <cmath>
+#include <fstream>
+#include <regex>
+
 #include "common/support/main.hpp"
 
 #include "common/comm/transport_mpi.hpp"
@@ -58,6 +62,35 @@ class CollectiveVerdict : public testing::EmptyTestEventListener {
 Context& test_context() {
   require(the_context != nullptr, "test_context() is there in a RANK_TEST only");
   return *the_context;
+}
+
+testing::AssertionResult same_picture(const std::string& drawn, const std::string& file) {
+  std::ifstream in(source_folder() / file);
+  const std::string shown{std::istreambuf_iterator<char>(in), {}};
+  static const std::regex number("[0-9]+([.][0-9]+)?");
+  const auto apart = [](const std::string& text) {
+    std::string without;
+    std::vector<double> numbers;
+    auto copied = text.begin();
+    for (std::sregex_iterator at(text.begin(), text.end(), number), end; at != end; ++at) {
+      without.append(copied, (*at)[0].first);
+      copied = (*at)[0].second;
+      numbers.push_back(std::stod(at->str()));
+    }
+    without.append(copied, text.end());
+    return std::pair(without, numbers);
+  };
+  const auto [text, numbers] = apart(drawn);
+  const auto [want, want_numbers] = apart(shown);
+  if (text != want || numbers.size() != want_numbers.size()) {
+    return testing::AssertionFailure() << file << " shows something else than is drawn";
+  }
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (std::abs(numbers[i] - want_numbers[i]) <= 0.02) continue;
+    return testing::AssertionFailure() << file << " has " << want_numbers[i] << " as its number "
+                                       << i << ", and " << numbers[i] << " is drawn";
+  }
+  return testing::AssertionSuccess();
 }
 
 namespace {

@@ -20,6 +20,10 @@ Context& test_context();
 /// Runs `body` as every rank of this process.
 void on_every_rank(const std::function<void()>& body);
 
+/// Whether the SVG text `drawn` is the picture that a lesson shows, `file` of the source folder. Of
+/// numbers, the last digits may depend on the processor.
+testing::AssertionResult same_picture(const std::string& drawn, const std::string& file);
+
 }  // namespace fivecuts
 
 /// As TEST, with a body for each rank.
