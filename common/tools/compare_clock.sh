@@ -47,7 +47,7 @@ for size; do
     {
       ratio = $6 / $5
       agree = ratio >= 1 - limit / 100 && ratio <= 1 + limit / 100
-      printf "%-7s %-9s %3d ranks %5s   SimGrid %.6f ms   clock %.6f ms   ratio %.4f   %s\n",
+      printf "%-7s %-10s %3d ranks %5s   SimGrid %.6f ms   clock %.6f ms   ratio %.4f   %s\n",
         $1, $2, $3, $4, 1e3 * $5, 1e3 * $6, ratio, agree ? "agree" : "DIFFER by more than " limit " %"
       exit !agree
     }' || status=1

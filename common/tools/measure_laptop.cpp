@@ -18,10 +18,11 @@
 namespace fivecuts {
 namespace {
 
+using namespace std::string_literals;
 using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t width = 1024;
-constexpr int rounds = 300;  // of which the best counts: others were disturbed
+std::int64_t rounds = 300;  // main sets it. The best one counts: others were disturbed
 
 Buffer zeros(Context& context, std::int64_t rows, std::int64_t cols) {
   Buffer buffer(context.device, Category::workspace, rows, cols);
@@ -39,7 +40,7 @@ double processor_time() { return static_cast<double>(std::clock()) / CLOCKS_PER_
 template <class F>
 double best_seconds(double (*now)(), int calls, F f) {
   double best = 1e30;
-  for (int round = 0; round <= rounds; ++round) {
+  for (std::int64_t round = 0; round <= rounds; ++round) {
     const double start = now();
     for (int call = 0; call < calls; ++call) f();
     if (round > 0) best = std::min(best, (now() - start) / calls);
@@ -141,14 +142,11 @@ Json profile(const std::vector<std::pair<std::int64_t, double>>& rates, double b
 }
 
 int story(Context& context) {
-  if (context.size() != 2) {
-    throw UsageError(
-        fmt::format("it measures a message between two ranks, and there are {}; try: "
-                    "mpirun -n 2 measure_laptop",
-                    context.size()));
-  }
-  if (context.device.dry()) {
-    throw UsageError("a dry run has no speed to measure; try: mpirun -n 2 measure_laptop");
+  if (context.size() != 2 || context.device.dry() || context.world.transport().name() != "mpi"s) {
+    throw UsageError(fmt::format(
+        "it measures a message over MPI between two ranks, and has {} over {}{}; try: mpirun -n 2 "
+        "measure_laptop",
+        context.size(), context.world.transport().name(), context.device.dry() ? ", dry" : ""));
   }
   Link link;
   link.latency = one_way(context, 1, 1000);
@@ -168,9 +166,12 @@ int story(Context& context) {
 }  // namespace fivecuts
 
 int main(int argc, char** argv) {
-  fivecuts::Program program{"measure_laptop",
-                            "prints this machine as a cluster profile; takes two ranks", nullptr,
-                            fivecuts::story};
+  using namespace fivecuts;
+  const auto declare = [](CLI::App& app) {
+    add_count(app, "--rounds", rounds, 1, 1'000'000, "how often each thing is tried");
+  };
+  Program program{"measure_laptop", "prints this machine as a cluster profile; takes two ranks",
+                  declare, story};
   program.observed = false;
-  return fivecuts::run_program(argc, argv, program);
+  return run_program(argc, argv, program);
 }

@@ -9,6 +9,8 @@
 //   ping-pong   rank 0 and rank 1 send a message forth and back
 //   in-cast     all ranks send to rank 0 at once
 //   ring        the exchanges of a ring all-reduce: 2 (N-1) steps with a chunk of 1/N
+//   all-to-all  everyone sends to everyone, beginning with the next rank: no two aim at one rank at a time
+//   pile-up     the same, but everyone begins with rank 0
 #include <algorithm>
 
 #include "common/comm/transport_mpi.hpp"
@@ -67,6 +69,29 @@ void ring(Context& context, const Options& options) {
   }
 }
 
+/// One exchange. `in_turn`: it begins with the next rank, and takes from the one before; else with rank 0.
+void all_to_all(Context& context, const Options& options, bool in_turn) {
+  const int n = context.size(), rank = context.rank();
+  const Buffer out = numbers(context, options.count), in = numbers(context, n * options.count);
+  std::vector<Transfer> transfers;
+  for (int k = 1; k <= n; ++k) {
+    const int receiver = in_turn ? (rank + k) % n : k - 1;
+    const int sender = in_turn ? (rank + n - k) % n : k - 1;
+    if (receiver != rank) transfers.push_back(to(receiver, out));
+    const Tensor place = in.tensor().part(sender * options.count, options.count);
+    if (sender != rank) transfers.push_back(from(sender, place));
+  }
+  for (std::int64_t k = 0; k < options.repetitions; ++k) context.world.exchange_all(transfers);
+}
+
+using Pattern = std::function<void(Context&, const Options&)>;
+const std::map<std::string, Pattern> patterns = {
+    {"ping-pong", ping_pong},
+    {"in-cast", in_cast},
+    {"ring", ring},
+    {"all-to-all", [](Context& c, const Options& o) { all_to_all(c, o, true); }},
+    {"pile-up", [](Context& c, const Options& o) { all_to_all(c, o, false); }}};
+
 /// Throws UsageError for what cannot be run.
 void check(const Context& context, Options& options) {
   options.count = parse_bytes(options.size) / size_of(DType::f32);
@@ -79,8 +104,6 @@ void check(const Context& context, Options& options) {
 
 int story(Context& context, Options options) {
   check(context, options);
-  const std::map<std::string, void (*)(Context&, const Options&)> patterns = {
-      {"ping-pong", ping_pong}, {"in-cast", in_cast}, {"ring", ring}};
   context.world.barrier();
   const bool clock = context.clock.on();
   const auto now = [&] { return clock ? context.clock.now() : mpi_seconds(); };
@@ -101,8 +124,8 @@ int main(int argc, char** argv) {
   using namespace fivecuts;
   Options options;
   const auto declare = [&](CLI::App& app) {
-    app.add_option("--pattern", options.pattern, "ping-pong, in-cast or ring")
-        ->check(CLI::IsMember({"ping-pong", "in-cast", "ring"}))
+    app.add_option("--pattern", options.pattern, "ping-pong, in-cast, ring, all-to-all or pile-up")
+        ->check(CLI::IsMember(patterns))
         ->type_name("NAME")
         ->capture_default_str();
     app.add_option("--bytes", options.size, "of a message; of the whole tensor for a ring")
