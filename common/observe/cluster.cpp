@@ -25,57 +25,86 @@ class Reader {
         what));
   }
 
-  /// The number at `path` ("/intra_node/latency"), which must be in [least, most] and name its source.
-  double number(const std::string& path, double least, double most = 1e30) const {
+  /// The number at `path` ("/intra_node/latency"), which must be in [least, most], have this unit and name its
+  /// source.
+  double number(const std::string& path, const char* unit, double least, double most = 1e30) const {
     const json::json_pointer at(path);
     if (!document_.contains(at)) complain(fmt::format("{} is missing", path));
     const json& entry = document_.at(at);
-    if (!entry.is_object() || !entry.contains("value") || !entry.at("value").is_number()) {
+    nothing_but(entry, {"value", "unit", "source"}, path);
+    if (!entry.contains("value") || !entry.at("value").is_number()) {
       complain(fmt::format("{} has no number as its \"value\"", path));
     }
-    if (!entry.contains("source") || !entry.at("source").is_string()) {
-      complain(fmt::format("{} does not name its \"source\"", path));
+    if (!entry.contains("unit") || entry.at("unit") != unit) {
+      complain(fmt::format("{} is not said to be in \"unit\": \"{}\"", path, unit));
     }
-    const double value = entry.at("value").get<double>();
+    check_source(entry, path);
+    const auto value = entry.at("value").get<double>();
     if (!(value >= least && value <= most)) {
       complain(fmt::format("{} is {:g}, and must be from {:g} to {:g}", path, value, least, most));
     }
     return value;
   }
 
+  std::int64_t whole_number(const std::string& path, const char* unit, double most) const {
+    const double value = number(path, unit, 0, most);
+    if (value != std::floor(value)) {
+      complain(fmt::format("{} is {:g}, and must be a whole number", path, value));
+    }
+    return static_cast<std::int64_t>(value);
+  }
+
   Link link(const std::string& path) const {
-    return {number(path + "/latency", 0, 1e3), number(path + "/bandwidth", 1)};
+    const Link link{number(path + "/latency", "s", 0, 1e3), number(path + "/bandwidth", "B/s", 1)};
+    nothing_but(document_.at(json::json_pointer(path)), {"latency", "bandwidth"}, path);
+    return link;
   }
 
   std::vector<std::pair<double, double>> curve(const std::string& path) const {
-    const json::json_pointer at(path + "/points");
-    if (!document_.contains(at) || !document_.at(at).is_array() || document_.at(at).empty()) {
+    const json::json_pointer at(path);
+    if (!document_.contains(at)) complain(fmt::format("{} is missing", path));
+    const json& entry = document_.at(at);
+    nothing_but(entry, {"points", "source"}, path);
+    check_source(entry, path);
+    if (!entry.contains("points") || !entry.at("points").is_array() || entry.at("points").empty()) {
       complain(fmt::format("{} has no \"points\"", path));
     }
     std::vector<std::pair<double, double>> points;
-    for (const json& point : document_.at(at)) {
+    for (const json& point : entry.at("points")) {
       const bool pair =
           point.is_array() && point.size() == 2 && point[0].is_number() && point[1].is_number();
       if (!pair) complain(fmt::format("{}: a point is [dimension, share]", path));
       points.emplace_back(point[0].get<double>(), point[1].get<double>());
       const auto [dimension, share] = points.back();
       const bool ascends = points.size() == 1 || dimension > points[points.size() - 2].first;
-      if (!(dimension >= 1 && share > 0 && share <= 1 && ascends)) {
+      if (!(dimension >= 1 && dimension <= 1e18 && share >= 1e-9 && share <= 1 && ascends)) {
         complain(fmt::format("{}: dimensions ascend from 1, shares are above 0 and up to 1", path));
       }
     }
     return points;
   }
 
+  /// `where`: the place of `object`; empty for the whole file.
   void nothing_but(const json& object, const std::set<std::string>& known,
                    const std::string& where) const {
-    if (!object.is_object()) complain(fmt::format("{} is no object", where.empty() ? "it" : where));
+    const std::string place = where.empty() ? "the file" : where;
+    if (!object.is_object()) complain(fmt::format("{} is no JSON object", place));
     for (const auto& [key, value] : object.items()) {
-      if (!known.contains(key)) complain(fmt::format("'{}' is nothing it can have{}", key, where));
+      if (!known.contains(key)) {
+        complain(
+            fmt::format("{} has '{}', and can have only {}", place, key, fmt::join(known, ", ")));
+      }
     }
   }
 
  private:
+  void check_source(const json& entry, const std::string& path) const {
+    if (!entry.contains("source") || !entry.at("source").is_string() ||
+        entry.at("source").get<std::string>().empty()) {
+      complain(fmt::format("{} does not name its \"source\"", path));
+    }
+  }
+
   std::string file_;
   const json& document_;
 };
@@ -99,7 +128,7 @@ Cluster read(const std::string& name, const std::filesystem::path& file) {
   cluster.name = name;
   if (document.is_object() && document.contains("slots")) {
     reader.nothing_but(document, {"about", "slots"}, "");
-    reader.number("/slots", 1, 1);
+    reader.number("/slots", "slot a span", 1, 1);
     cluster.unit = true;
     return cluster;
   }
@@ -107,17 +136,14 @@ Cluster read(const std::string& name, const std::filesystem::path& file) {
                      {"about", "peak_f32", "peak_bf16", "memory_bandwidth", "overhead", "memory",
                       "ranks_per_node", "intra_node", "inter_node", "product_efficiency"},
                      "");
-  cluster.peak_f32 = reader.number("/peak_f32", 1);
-  cluster.peak_bf16 = reader.number("/peak_bf16", 1);
-  cluster.memory_bandwidth = reader.number("/memory_bandwidth", 1);
-  cluster.overhead = reader.number("/overhead", 0, 1e3);
-  cluster.memory = static_cast<std::int64_t>(reader.number("/memory", 1, 9e18));
-  cluster.ranks_per_node = static_cast<std::int64_t>(reader.number("/ranks_per_node", 0, 1e9));
+  cluster.peak_f32 = reader.number("/peak_f32", "FLOP/s", 1);
+  cluster.peak_bf16 = reader.number("/peak_bf16", "FLOP/s", 1);
+  cluster.memory_bandwidth = reader.number("/memory_bandwidth", "B/s", 1);
+  cluster.overhead = reader.number("/overhead", "s", 0, 1e3);
+  cluster.memory = static_cast<std::int64_t>(reader.number("/memory", "B", 1, 9e18));
+  cluster.ranks_per_node = reader.whole_number("/ranks_per_node", "ranks", 1e9);
   cluster.intra_node = reader.link("/intra_node");
   cluster.inter_node = reader.link("/inter_node");
-  for (const char* link : {"intra_node", "inter_node"}) {
-    reader.nothing_but(document.at(link), {"latency", "bandwidth"}, fmt::format(" in {}", link));
-  }
   cluster.product_efficiency = reader.curve("/product_efficiency");
   return cluster;
 }

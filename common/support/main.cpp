@@ -202,8 +202,9 @@ int run_program(int argc, char** argv, const Program& program) {
   try {
     help = !parse(app, argc, argv);
     check_world(run, program.name);
-    if (program.observed) run.common.cluster = load_cluster(run.cluster);
-    run.common.guard = program.observed && !run.no_guard;
+    const bool observed = program.observed && (run.threads() || !mpi_is_simulated());
+    if (observed) run.common.cluster = load_cluster(run.cluster);
+    run.common.guard = observed && !run.no_guard;
   } catch (const UsageError& error) {
     wrong = error;
   }
