@@ -1,6 +1,4 @@
-#include <unistd.h>
 
-#include <fstream>
 
 #include "ch01_overview/experiments.hpp"
 #include "ch01_overview/test_shapes.hpp"
@@ -149,12 +147,6 @@ RANK_TEST(Memory, TheSameWhereItIsReallyAllocated) {
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && defined(__linux__)
-std::int64_t resident_bytes() {
-  std::int64_t pages = 0, resident = 0;
-  std::ifstream("/proc/self/statm") >> pages >> resident;
-  return resident * sysconf(_SC_PAGESIZE);
-}
-
 // 25 million parameters in bf16: the process takes what the ledger says, within a tenth.
 RANK_TEST(Memory, RealMemoryFollowsTheLedger) {
   Context& context = test_context();

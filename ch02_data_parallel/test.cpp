@@ -1,7 +1,5 @@
-#include <unistd.h>
 
 #include <atomic>
-#include <fstream>
 
 #include "ch02_data_parallel/experiments.hpp"
 #include "common/model/golden.hpp"
@@ -219,13 +217,6 @@ RANK_TEST(Memory, ModelStateIsSixteenBytesAParameterAndStepsAllocateNothing) {
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && defined(__linux__)
-/// Bytes of this process that are in memory.
-std::int64_t resident_bytes() {
-  std::int64_t pages = 0, resident = 0;
-  std::ifstream("/proc/self/statm") >> pages >> resident;
-  return resident * sysconf(_SC_PAGESIZE);
-}
-
 // 100 million parameters: what the process really takes is what the ledger says, within a tenth.
 RANK_TEST(Memory, RealMemoryFollowsTheLedger) {
   Context& context = test_context();

@@ -1,5 +1,7 @@
 #include "common/support/test_main.hpp"
 
+#include <unistd.h>
+
 #include <cmath>
 #include <fstream>
 #include <regex>
@@ -62,6 +64,12 @@ class CollectiveVerdict : public testing::EmptyTestEventListener {
 Context& test_context() {
   require(the_context != nullptr, "test_context() is there in a RANK_TEST only");
   return *the_context;
+}
+
+std::int64_t resident_bytes() {
+  std::int64_t pages = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> pages >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
 }
 
 testing::AssertionResult same_picture(const std::string& drawn, const std::string& file) {

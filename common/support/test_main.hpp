@@ -20,6 +20,9 @@ Context& test_context();
 /// Runs `body` as every rank of this process.
 void on_every_rank(const std::function<void()>& body);
 
+/// Bytes of this process that are in memory; 0 where the system does not say.
+std::int64_t resident_bytes();
+
 /// Whether the SVG text `drawn` is the picture that a lesson shows, `file` of the source folder. Of
 /// numbers, the last digits may depend on the processor.
 testing::AssertionResult same_picture(const std::string& drawn, const std::string& file);

@@ -1,24 +1,8 @@
 // A run counts the same over mpirun and over threads, on the cpu and dry: bytes, work, time, events.
-#include "common/comm/world.hpp"
-#include "common/model/adam.hpp"
-#include "common/model/mlp.hpp"
-#include "common/tests/helpers.hpp"
+#include "common/tests/clock_fixture.hpp"
 
 namespace fivecuts {
 namespace {
-
-CommonOptions with(Cluster cluster, Device::Kind device = Device::Kind::cpu) {
-  CommonOptions options;
-  options.cluster = std::move(cluster);
-  options.device = device;
-  return options;
-}
-
-void compute(Context& context, double flops) { context.device.runs("work", {.flops = flops}); }
-
-Buffer floats(Context& context, std::int64_t count) {
-  return {context.device, Category::workspace, 1, count};
-}
 
 /// What is compared of a rank, field by field.
 struct Account {

@@ -1,6 +1,5 @@
 // The clock against calculations by hand.
-#include "common/comm/world.hpp"
-#include "common/tests/helpers.hpp"
+#include "common/tests/clock_fixture.hpp"
 
 namespace fivecuts {
 namespace {
@@ -16,19 +15,6 @@ Cluster slow_by_hand(std::int64_t ranks_per_node = 8) {
   c.intra_node = {1, 100};
   c.inter_node = {5, 10};
   return c;
-}
-
-CommonOptions with(Cluster cluster, Device::Kind device = Device::Kind::cpu) {
-  CommonOptions options;
-  options.cluster = std::move(cluster);
-  options.device = device;
-  return options;
-}
-
-void compute(Context& context, double seconds) { context.device.runs("work", {.flops = seconds}); }
-
-Buffer floats(Context& context, std::int64_t count) {
-  return {context.device, Category::workspace, 1, count};
 }
 
 /// The time of each rank at the end of rank(context). Empty on all but rank 0 of the run, whose threads do it.

@@ -1,19 +1,15 @@
 // Dry runs: no memory, no arithmetic, and every count there is.
 #include <sys/resource.h>
 
-#include "common/comm/world.hpp"
 #include "common/model/adam.hpp"
 #include "common/model/mlp.hpp"
-#include "common/tests/helpers.hpp"
+#include "common/tests/clock_fixture.hpp"
 
 namespace fivecuts {
 namespace {
 
 CommonOptions dry(const char* cluster = "h100") {
-  CommonOptions options;
-  options.device = Device::Kind::meta;
-  options.cluster = load_cluster(cluster);
-  return options;
+  return with(load_cluster(cluster), Device::Kind::meta);
 }
 
 /// The most memory that this process ever had, in bytes.
