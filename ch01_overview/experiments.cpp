@@ -88,7 +88,7 @@ ModelShape model_of(const Options& o) { return square_layers(o.layers, o.width);
 ModelShape small_of(const Options& o) { return square_layers(o.layers, o.width / o.scale); }
 
 Options settled(Options o, const Context& context) {
-  if (o.parts == 0) o.parts = context.size() > 1 ? context.size() : 4;
+  if (o.parts == 0) o.parts = context.size() > 1 ? std::min(context.size(), most_parts) : 4;
   settle_experts(o, context.size());
   if (o.width < o.scale) {
     throw UsageError(

@@ -11,6 +11,8 @@
 
 namespace fivecuts::overview {
 
+inline constexpr int most_parts = 64;  ///< ranks of a map
+
 struct Options {
   std::int64_t layers = 70, width = 10000;  ///< square layers without bias: "7B"
   std::int64_t scale = 100;                 ///< what is really held is 1 / scale as wide
@@ -19,7 +21,7 @@ struct Options {
   std::int64_t experts = 0;                 ///< of a layer; 0: two for each rank
   Cut cut = Cut::data;                      ///< how the run's own ranks hold the model
   Recipe recipe = all_recipes().front();
-  std::filesystem::path figure{};  ///< where the map goes as a picture; empty: nowhere
+  std::optional<std::filesystem::path> figure{};  ///< where the map goes as a picture
 };
 
 /// With parts and experts chosen. Throws UsageError for what is impossible, the same on every rank.

@@ -30,7 +30,8 @@ inline void declare(CLI::App& app, Options& o) {
   add_count(app, "--scale", o.scale, 1, 100000, "what is really held is 1 / N as wide");
   add_count(app, "--batch", o.batch, 1, 1000000, "rows of the global batch");
   o.parts = 4;  // what the refusal's example says; 0 is for "not given"
-  add_count(app, "--parts", o.parts, 1, 64, "ranks of the placement map (default: the run's, or 4)")
+  add_count(app, "--parts", o.parts, 1, most_parts,
+            "ranks of the placement map (default: the run's, 64 at most, or 4)")
       ->default_str("");
   o.experts = 8;
   add_count(app, "--experts", o.experts, 1, 256, "experts of a layer (default: two for each rank)")

@@ -26,10 +26,32 @@ void print_account(Context& context, const Options& o) {
   context.say("\n");
 }
 
+std::vector<MapRow> show_map(const Context& context, const Options& o) {
+  context.say(
+      "Activations grow with the batch, model state does not: steps of the whole model, dry\n"
+      "{}\n",
+      batch_table(growing_batches(o)));
+  const auto map = placement_map(o);
+  context.say(
+      "The placement map: {} ranks, {} layers of {} x {}, bytes from each rank's ledger;\np "
+      "parameters, g gradients, o optimizer state; W[rows, columns]; rows of a batch of {}\n{}\n",
+      o.parts, o.layers, o.width, o.width, o.batch, map_table(o, map));
+  context.say("The five cuts, on the fullest of {} ranks\n{}\n", o.parts, cut_table(o, map));
+  return map;
+}
+
+bool show_claims(const Context& context, const Options& o) {
+  const auto all = load_claims(source_folder() / "docs" / "claims.json");
+  ClaimRows claims(all);
+  measure_claims(o, claims);
+  context.say("Claims of the notes\n{}\nThe other statements of section 01 are shown in\n{}",
+              claims.text(context.options.language), elsewhere(all));
+  return claims.all_hold();
+}
+
 int story(Context& context, const Options& chosen) {
   const Options o = settled(chosen, context);
   const auto figure = output_file(context, o.figure, "figure", "--figure map.svg");
-  const auto all_claims = load_claims(source_folder() / "docs" / "claims.json");
   context.say(
       "ch01 overview: {} rank(s) on {} over {}, {} layers, {} parameters\n"
       "global batch {}, cut {}, recipe {}\n\n",
@@ -37,24 +59,13 @@ int story(Context& context, const Options& chosen) {
       o.layers, parameter_count(model_of(o)), o.batch, overview::name_of(o.cut), o.recipe.name);
 
   print_account(context, o);
-  context.say(
-      "Activations grow with the batch, model state does not: steps of the whole model, dry\n"
-      "{}\n",
-      batch_table(growing_batches(o)));
-
-  const auto map = placement_map(o);
-  context.say(
-      "The placement map: {} ranks, {} layers of {} x {}, bytes from each rank's ledger;\np "
-      "parameters, g gradients, o optimizer state; W[rows, columns]; rows of a batch of {}\n{}\n",
-      o.parts, o.layers, o.width, o.width, o.batch, map_table(o, map));
-  if (figure) figure->write(map_svg(o, map));
-  context.say("The five cuts, on the fullest of {} ranks\n{}\n", o.parts, cut_table(o, map));
-
-  ClaimRows claims(all_claims);
-  measure_claims(o, claims);
-  context.say("Claims of the notes\n{}\nThe other statements of section 01 are shown in\n{}",
-              claims.text(context.options.language), elsewhere(all_claims));
-  const bool ok = claims.all_hold();
+  const bool ok = !context.world
+                       .on_rank_0([&] {
+                         const auto map = show_map(context, o);
+                         if (figure) figure->write(map_svg(o, map));
+                         return show_claims(context, o) ? "ok" : "";
+                       })
+                       .empty();
   context.say("\n{}\n", ok ? "all agree" : "NOT all agree: see the lines above");
   return ok ? exit_ok : exit_failed;
 }

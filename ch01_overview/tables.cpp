@@ -35,8 +35,8 @@ std::string blocks(const Placement& placement, const ModelShape& model) {
   return text;
 }
 
-/// "p g whole, o 0..24999999": the kinds of state that are whole, then those of which a rank has the
-/// named elements of each bucket.
+/// "p g whole, o 0..24999999": the kinds of state that are whole, then those of which a rank has
+/// the named elements of each bucket.
 std::string flat_parts(const Placement& placement, const ModelShape& model) {
   const Holding& h = placement.front();
   const std::int64_t all = layer_of(model, h).parameters();

@@ -58,11 +58,13 @@ void copies(const Scene& s) {
                fmt::format("{} ranks x {} parameters", s.comm.size(), s.parameters()));
 }
 
-// Model state per card, with 1, 2, ... N ranks at work: it does not fall.
+// Model state per card, with 1, 2, 3, 4, 8, ... N ranks at work: it does not fall.
 void model_state(const Scene& s) {
   std::string seen;
   double least = 1e300, most = 0;
-  for (int n = 1; n <= s.comm.size(); ++n) {
+  std::set<int> sizes = {s.comm.size()};
+  for (int n = 1; n < s.comm.size(); n = n < 4 ? n + 1 : 2 * n) sizes.insert(n);
+  for (const int n : sizes) {
     Communicator group =
         s.comm.split("dp of " + std::to_string(n), [n](int r) { return r < n ? 0 : 1; });
     double bytes = 0;
@@ -274,7 +276,7 @@ void time_of_one_batch(const Scene& s) {
   s.rows.equal(
       "C02.13", 1 + 2 * (3 - 1) / 3.0 * 0.1, times.together / times.alone,
       "batch-times a step of three ranks",
-      fmt::format("{:.4g} with overlap; the ring is modelled", times.overlapped / times.alone),
+      fmt::format("{:.4g} with overlap; its ring is modelled", times.overlapped / times.alone),
       times.overlapped < times.together && times.overlapped > times.alone);
 }
 

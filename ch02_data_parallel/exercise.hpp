@@ -22,8 +22,8 @@ void average(Communicator& comm, const AllReduce& all_reduce, Tensor gradient,
 
 /// ex2, accumulate and reduce once (notes, section 02, figure 2: communication in step 2 only).
 /// In:  `add_micro_batch(m, to)` adds to `to` [count] the sum of the gradients of micro-batch m,
-///      for m = 0 .. `micro_batches` - 1. `gradient` [count] is this rank's own and holds nothing in
-///      particular. `global_samples`: samples in all micro-batches of all ranks together.
+///      for m = 0 .. `micro_batches` - 1. `gradient` [count] is this rank's own and holds nothing
+///      in particular. `global_samples`: samples in all micro-batches of all ranks together.
 /// Out: `gradient`, on every rank: the mean over all of them.
 /// Targets: each micro-batch computed once; count elements enter the all-reduce, in one call.
 void accumulate(Communicator& comm, const AllReduce& all_reduce, int micro_batches,

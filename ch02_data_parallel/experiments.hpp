@@ -31,8 +31,8 @@ struct Reunion {
 };
 Reunion bring_together(Context& context, Communicator& comm, const TrainingOptions& options);
 
-/// Collective. All claims whose home is this chapter. `trained`: the run's training. On a dry device
-/// those that need numbers are left out.
+/// Collective. All claims whose home is this chapter. `trained`: the run's training. On a dry
+/// device those that need numbers are left out.
 void measure_claims(Context& context, Communicator& comm, const Digits& digits,
                     const TrainingOptions& options, const AllReduce& all_reduce,
                     const TrainingResult& trained, ClaimRows& rows);

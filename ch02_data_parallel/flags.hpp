@@ -7,7 +7,7 @@ namespace fivecuts::data_parallel {
 
 /// What the program takes beside the training's options.
 struct Options : TrainingOptions {
-  std::filesystem::path figure{}, trace{};
+  std::optional<std::filesystem::path> figure{}, trace{};
 };
 
 inline void declare(CLI::App& app, Options& o) {
@@ -40,7 +40,14 @@ inline void declare(CLI::App& app, Options& o) {
 }
 
 /// Throws UsageError, before any communication.
-inline void refuse_impossible(const TrainingOptions& o, int ranks, bool dry) {
+inline void refuse_impossible(const Options& o, int ranks, bool dry) {
+  if (o.figure && o.figure == o.trace) {
+    throw UsageError(
+        fmt::format("--figure and --trace would both be written to '{}'; give two files, as in "
+                    "--figure step.svg "
+                    "--trace trace.json",
+                    o.figure->string()));
+  }
   // Deeper models and larger steps amplify rounding until no comparison with golden means anything.
   if (!dry && (o.layers > 8 || o.width > 4096)) {
     throw UsageError(fmt::format(

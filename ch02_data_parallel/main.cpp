@@ -3,8 +3,8 @@
 //     mpirun -n 4 build/ch02_data_parallel/ch02_data_parallel
 //
 // Prints the ladder (what each rung leaves behind and puts on the wire), the training curve beside
-// the golden model's, how long a step takes on a virtual cluster, and the notes' claims with what was
-// measured. Exits with 0 only if all of it agrees.
+// the golden model's, how long a step takes on a virtual cluster, and the notes' claims with what
+// was measured. Exits with 0 only if all of it agrees.
 #include "ch02_data_parallel/flags.hpp"
 #include "ch02_data_parallel/report.hpp"
 #include "common/comm/output.hpp"
@@ -39,7 +39,9 @@ int story(Context& context, const Options& o) {
   TrainingResult result;
   if (dry) {
     context.say(
-        "A dry run has no numbers: nothing is trained, and nothing compared with golden\n\n");
+        "A dry run has no numbers: nothing is trained or compared with golden, and --epochs, "
+        "--seed,\n"
+        "--learning-rate, --rung and --overlap change nothing\n\n");
   } else {
     const Reunion reunion = bring_together(context, dp, o);
     context.say(

@@ -43,16 +43,16 @@ Times time_steps(const Context& context, const TrainingOptions& o, const AllRedu
   Times times;
   const bool own = context.device.dry();
   times.model = own ? DryModel{model_of(o), part_of(o.batch, context.size(), 0).count}
-                    : DryModel{ModelShape(4, {10'000, 10'000, false, true, false}), 512};
+                    : DryModel{ModelShape(4, {10'000, 10'000, true, true, false}), 512};
   times.ranks = own ? context.size() : 4;
-  if (context.rank() == 0) {
+  context.world.on_rank_0([&] {
     const Cluster& cluster = context.clock.cluster();
     for (const NamedStep& step : all_steps(all_reduce)) {
       times.steps.push_back(time_step(step, times.model, times.ranks, cluster));
       times.scaling.push_back(weak_scaling(step, times.model, cluster));
     }
-  }
-  context.world.barrier();
+    return std::string();
+  });
   return times;
 }
 
@@ -101,7 +101,8 @@ void show_times(const Context& context, const Times& times,
                 const std::optional<OutputFile>& trace_file) {
   const std::string& cluster = context.clock.cluster().name;
   context.say(
-      "A step on the virtual cluster '{}': {} parameters, {} rows a rank, dry. Weak scaling: the "
+      "A step on the virtual cluster '{}': {} parameters in fp32, {} rows a rank, dry. Weak "
+      "scaling: the "
       "time\n"
       "of one rank over that of many\n{}\n",
       cluster, parameter_count(times.model.shape), times.model.rows, scaling_table(times));

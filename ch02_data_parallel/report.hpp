@@ -20,8 +20,8 @@ struct Times {
   std::vector<Scaling> scaling;
   std::vector<Timeline> timelines() const;
 };
-/// Collective; rank 0 alone holds it. The model is the run's own where the run is dry, and else four
-/// layers of 10,000 x 10,000 with 512 rows a rank.
+/// Collective; rank 0 alone holds it. The model is the run's own where the run is dry, and else
+/// four layers of 10,000 x 10,000 with 512 rows a rank.
 Times time_steps(const Context& context, const TrainingOptions& options,
                  const AllReduce& all_reduce);
 std::string scaling_table(const Times& times);

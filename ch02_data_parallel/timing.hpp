@@ -1,6 +1,6 @@
 #pragma once
-// How long a step takes, on the clock of a virtual cluster: dry worlds of any number of ranks, inside
-// the run.
+// How long a step takes, on the clock of a virtual cluster: dry worlds of any number of ranks,
+// inside the run.
 #include "ch02_data_parallel/experiments.hpp"
 #include "common/comm/world.hpp"
 #include "common/observe/timeline_svg.hpp"

@@ -28,6 +28,9 @@ endif()
 if(FIVECUTS_SANITIZER AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND flags -Wno-uninitialized)  # the same false alarms; they come with the sanitizers only
 endif()
+if(FIVECUTS_SANITIZER)
+  target_compile_definitions(fivecuts_options INTERFACE _GLIBCXX_ASSERTIONS)  # of the standard library's own rules
+endif()
 target_compile_options(fivecuts_options INTERFACE ${flags})
 target_link_options(fivecuts_options INTERFACE ${flags})
 find_package(Threads REQUIRED)

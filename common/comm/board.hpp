@@ -10,6 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "common/comm/mailbox.hpp"
+#include "common/support/error.hpp"
+
 namespace fivecuts {
 
 template <class T>
@@ -33,17 +36,27 @@ class Board {
     come([] {});
   }
 
+  /// From now on, meeting here fails, also for those who wait already.
+  void give_up() {
+    given_up_ = true;
+    ++round_;
+    round_.notify_all();
+  }
+
  private:
   /// The last to come does `last` before anybody goes on.
   template <class F>
   void come(const F& last) {
     const unsigned round = round_;
+    require(!given_up_, peer_gone);
     if (--missing_ > 0) {
       round_.wait(round);
+      require(completed_ > round, peer_gone);
       return;
     }
     last();
     missing_ = ranks_;
+    completed_ = round + 1;
     ++round_;
     round_.notify_all();
   }
@@ -51,6 +64,8 @@ class Board {
   const int ranks_;
   std::atomic<int> missing_;
   std::atomic<unsigned> round_ = 0;
+  std::atomic<unsigned> completed_ = 0;  // rounds that all have come to; give_up() ends one early
+  std::atomic<bool> given_up_ = false;
   std::vector<T> given_, shown_;
 };
 

@@ -139,6 +139,13 @@ std::vector<std::vector<std::byte>> Communicator::gather_bytes(
   return state_->transport->all_gather_host(mine);
 }
 
+std::string Communicator::on_rank_0(const std::function<std::string()>& work) const {
+  const std::string mine = rank() == 0 ? work() : std::string();
+  const auto all =
+      state_->transport->all_gather_host(std::as_bytes(std::span(mine.data(), mine.size())));
+  return {reinterpret_cast<const char*>(all.front().data()), all.front().size()};
+}
+
 void Communicator::barrier() const { gather_bytes({}); }
 
 bool Communicator::all_true(bool mine) const {

@@ -96,6 +96,9 @@ class Communicator {
 
   // --- the control channel: golden data, hashes and verdicts; seen by no observer ---
   void barrier() const;
+  /// Rank 0 does `work`, which may take long, and the others wait for it without a time limit. What
+  /// it returns is the same text on all. Its exceptions are rank 0's own.
+  std::string on_rank_0(const std::function<std::string()>& work) const;
   bool all_true(bool mine) const;  ///< the same answer on every rank
   template <class T>
   std::vector<T> gather(const T& mine) const {

@@ -134,10 +134,12 @@ struct Communicator::State {
   /// On the clock: the caller goes on at `until`. `starts`: when the last message it waits for
   /// begins to come in.
   void wait_until(double until, double starts, const char* what, std::int64_t bytes) const {
+    const double now = observers.clock->now();
+    if (!(until > now)) return;  // it was there before anyone asked
     Event event;
     event.kind = Event::Kind::message;
     event.name = what;
-    event.waited = std::clamp(starts - observers.clock->now(), 0.0, until - observers.clock->now());
+    event.waited = std::clamp(starts - now, 0.0, until - now);
     event.bytes = bytes;
     event.communicator = name;
     observers.clock->wait_until(until, std::move(event));

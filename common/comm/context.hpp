@@ -16,7 +16,7 @@ struct CommonOptions {
   double timeout_s = 60;
   bool guard = true;
   Device::Kind device = Device::Kind::cpu;
-  std::optional<Cluster> cluster;       ///< what the clock counts by; none: it is off
+  std::optional<Cluster> cluster;  ///< what the clock counts by; none: it is off
   bool verbose = false;
   std::string language = "en";  ///< of the claims: "en" or "zh"
 };

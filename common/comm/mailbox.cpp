@@ -37,12 +37,17 @@ struct Post {
   std::byte* const target;  // of a receive
   const std::size_t bytes;
   std::vector<std::byte> kept;  // the data of an eager send
-  std::string fault;            // of a receive; written before it ends
+  std::string fault;            // why it failed; written before it ends
   std::atomic<int> ended = 0;
 };
 
 std::shared_ptr<Post> Mailbox::put(const std::shared_ptr<Post>& post) {
   const std::lock_guard lock(mutex_);
+  if (given_up_) {
+    post->fault = peer_gone;
+    post->end();
+    return nullptr;
+  }
   const auto first = waiting_.lower_bound(post->route);
   const bool meets =
       first != waiting_.end() && first->first == post->route && first->second->sends != post->sends;
@@ -62,6 +67,16 @@ bool Mailbox::withdraw(const Post& post) {
   if (at == end) return false;
   waiting_.erase(at);
   return true;
+}
+
+void Mailbox::give_up() {
+  const std::lock_guard lock(mutex_);
+  given_up_ = true;
+  for (const auto& [route, post] : waiting_) {
+    post->fault = peer_gone;
+    post->end();
+  }
+  waiting_.clear();
 }
 
 namespace {

@@ -37,6 +37,9 @@ constexpr std::size_t eager_limit = 4096;
 /// Copies numbers. A tensor of a dry run has none, hence no address: nothing is copied then.
 void copy_bytes(std::byte* to, const std::byte* from, std::size_t bytes);
 
+/// What a rank is told that waits for one which has ended with an exception.
+inline constexpr const char* peer_gone = "another rank of this world ended with an exception";
+
 /// One side of a message.
 struct Post;
 
@@ -46,9 +49,12 @@ class Mailbox {
   std::shared_ptr<Post> put(const std::shared_ptr<Post>& post);
   /// False if it has been taken out before.
   bool withdraw(const Post& post);
+  /// From now on, waiting for anything here fails.
+  void give_up();
 
  private:
   std::mutex mutex_;
+  bool given_up_ = false;
   std::multimap<Route, std::shared_ptr<Post>> waiting_;
 };
 

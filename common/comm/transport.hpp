@@ -40,6 +40,10 @@ class Transport {
   /// Collective. The ranks with the same `group` (>= 0) form a new group, ordered as in this one.
   virtual std::unique_ptr<Transport> split(int group) = 0;
 
+  /// This rank ends with an exception. Where the transport can tell them, those that wait for it,
+  /// now or later, fail.
+  virtual void give_up() {}
+
   // --- device memory ---
   /// Starts all of `transfers` together: none of them waits for another one to be started.
   virtual std::unique_ptr<InFlight> start(std::span<const Transfer> transfers) = 0;

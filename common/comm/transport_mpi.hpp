@@ -21,7 +21,8 @@ class MpiSession {
 /// Seconds by MPI's own watch: under a simulator, the simulated time.
 double mpi_seconds();
 
-/// True if this MPI is SimGrid's. Its ranks have one thread each, so there is neither guard nor async() on it.
+/// True if this MPI is SimGrid's. Its ranks have one thread each, so there is neither guard nor
+/// async() on it.
 bool mpi_is_simulated();
 
 /// Ends every rank of the job with `status`; usable from any thread, before and after MpiSession.

@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <mutex>
+#include <string_view>
 #include <thread>
 
 #include "common/comm/board.hpp"
@@ -32,11 +34,45 @@ struct Given {
   std::shared_ptr<Group> group = {};
 };
 
+class World;
+
 /// What the ranks of a group share.
 struct Group {
-  explicit Group(int ranks) : mailboxes(static_cast<std::size_t>(ranks)), board(ranks) {}
+  Group(int ranks, std::shared_ptr<World> in)
+      : mailboxes(static_cast<std::size_t>(ranks)), board(ranks), world(std::move(in)) {}
+  void give_up() {
+    for (Mailbox& mailbox : mailboxes) mailbox.give_up();
+    board.give_up();
+  }
   std::vector<Mailbox> mailboxes;
   Board<Given> board;
+  std::shared_ptr<World> world;
+};
+
+/// All groups there are, for the end that nobody wanted: a rank has thrown, and those that wait for
+/// it shall not wait on.
+class World : public std::enable_shared_from_this<World> {
+ public:
+  std::shared_ptr<Group> new_group(int ranks) {
+    auto group = std::make_shared<Group>(ranks, shared_from_this());
+    const std::lock_guard lock(mutex_);
+    if (given_up_) group->give_up();
+    std::erase_if(groups_, [](const auto& one) { return one.expired(); });
+    groups_.push_back(group);
+    return group;
+  }
+  void give_up() {
+    const std::lock_guard lock(mutex_);
+    given_up_ = true;
+    for (const auto& one : groups_) {
+      if (const auto group = one.lock()) group->give_up();
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  bool given_up_ = false;
+  std::vector<std::weak_ptr<Group>> groups_;
 };
 
 /// The sum or maximum over the ranks of the elements in `part`. In the order of the ranks, so that
@@ -76,6 +112,7 @@ class ThreadsTransport final : public Transport {
   int rank() const override { return rank_; }
   int size() const override { return static_cast<int>(group_->mailboxes.size()); }
   int node(int) const override { return 0; }
+  void give_up() override { group_->world->give_up(); }
 
   /// The first of the ranks that stay together makes their group and shows it to the others.
   std::unique_ptr<Transport> split(int number) override {
@@ -88,7 +125,7 @@ class ThreadsTransport final : public Transport {
       before_me += r < rank_ ? 1 : 0;
     }
     const auto& groups =
-        meet({.group = first == rank_ ? std::make_shared<Group>(together) : nullptr});
+        meet({.group = first == rank_ ? group_->world->new_group(together) : nullptr});
     return std::make_unique<ThreadsTransport>(groups[static_cast<std::size_t>(first)].group,
                                               before_me);
   }
@@ -205,16 +242,43 @@ class ThreadsTransport final : public Transport {
 
 }  // namespace
 
-std::vector<std::unique_ptr<Transport>> threads_world(int ranks) {
+namespace {
+
+std::vector<std::unique_ptr<Transport>> ranks_of(const std::shared_ptr<World>& world, int ranks) {
   require(ranks >= 1, "a world has one rank at least");
-  const auto group = std::make_shared<Group>(ranks);
-  std::vector<std::unique_ptr<Transport>> world;
-  for (int r = 0; r < ranks; ++r) world.push_back(std::make_unique<ThreadsTransport>(group, r));
-  return world;
+  const auto group = world->new_group(ranks);
+  std::vector<std::unique_ptr<Transport>> all;
+  for (int r = 0; r < ranks; ++r) all.push_back(std::make_unique<ThreadsTransport>(group, r));
+  return all;
+}
+
+/// Throws the lowest rank's exception again, but rather one that is not about another's.
+void rethrow(const std::vector<std::exception_ptr>& thrown) {
+  std::exception_ptr found;
+  for (const std::exception_ptr& one : thrown) {
+    if (!one) continue;
+    if (!found) found = one;
+    try {
+      std::rethrow_exception(one);
+    } catch (const std::exception& error) {
+      if (std::string_view(error.what()).starts_with(peer_gone)) continue;
+    } catch (...) {
+    }
+    found = one;
+    break;
+  }
+  if (found) std::rethrow_exception(found);
+}
+
+}  // namespace
+
+std::vector<std::unique_ptr<Transport>> threads_world(int ranks) {
+  return ranks_of(std::make_shared<World>(), ranks);
 }
 
 void on_threads(int ranks, const std::function<void(std::unique_ptr<Transport>)>& rank) {
-  auto world = threads_world(ranks);
+  const auto shared = std::make_shared<World>();
+  auto world = ranks_of(shared, ranks);
   std::vector<std::exception_ptr> thrown(world.size());
   std::vector<std::thread> threads;
   enum { closed, open, given_up };
@@ -234,6 +298,7 @@ void on_threads(int ranks, const std::function<void(std::unique_ptr<Transport>)>
           rank(std::move(world[r]));
         } catch (...) {
           thrown[r] = std::current_exception();
+          shared->give_up();
         }
       });
     }
@@ -246,9 +311,7 @@ void on_threads(int ranks, const std::function<void(std::unique_ptr<Transport>)>
                     ranks, started + 1, error.what()));
   }
   finish(open);
-  for (const std::exception_ptr& exception : thrown) {
-    if (exception) std::rethrow_exception(exception);
-  }
+  rethrow(thrown);
 }
 
 }  // namespace fivecuts

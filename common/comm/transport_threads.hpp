@@ -14,9 +14,9 @@ namespace fivecuts {
 std::vector<std::unique_ptr<Transport>> threads_world(int ranks);
 
 /// Runs rank(transport) on `ranks` threads, each with its own rank of one world, and returns when
-/// all have ended. What a rank throws is kept until then; the lowest rank's is thrown again. A rank
-/// that waits for one that has thrown waits on: where that may happen, `rank` itself catches. If
-/// the system refuses a thread, no rank runs, and a Failure says so.
+/// all have ended. What a rank throws is kept until then, and ends the others as soon as they wait
+/// for anyone; the lowest rank's own is thrown again. If the system refuses a thread, no rank runs,
+/// and a Failure says so.
 void on_threads(int ranks, const std::function<void(std::unique_ptr<Transport>)>& rank);
 
 }  // namespace fivecuts

@@ -7,14 +7,19 @@
 
 namespace fivecuts {
 
-/// Runs rank(context) on `ranks` threads, each with a context of its own that is made from `options`, and returns
-/// when all have ended. The lowest rank's exception is thrown again; if one rank alone throws while others wait for
-/// it, the guard ends the process.
+/// Runs rank(context) on `ranks` threads, each with a context of its own that is made from
+/// `options`, and returns when all have ended. A rank's exception ends the others too, and is
+/// thrown again.
 inline void run_world(int ranks, const CommonOptions& options,
                       const std::function<void(Context&)>& rank) {
   on_threads(ranks, [&](std::unique_ptr<Transport> transport) {
     Context context(std::move(transport), options);
-    rank(context);
+    try {
+      rank(context);
+    } catch (...) {
+      context.world.transport().give_up();  // before the context waits for its communication stream
+      throw;
+    }
     context.world.end_of_run();
   });
 }

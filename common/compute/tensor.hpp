@@ -29,9 +29,9 @@ constexpr DType dtype_of<std::int64_t>() {
   return DType::i64;
 }
 
-/// One rank's memory and arithmetic. Buffers keep a pointer to it, so it must outlive them. A `meta`
-/// device allocates and computes nothing and counts everything: the same program runs dry at any
-/// size. Its tensors have addresses, which tell them apart and which nobody may follow.
+/// One rank's memory and arithmetic. Buffers keep a pointer to it, so it must outlive them. A
+/// `meta` device allocates and computes nothing and counts everything: the same program runs dry at
+/// any size. Its tensors have addresses, which tell them apart and which nobody may follow.
 class Device {
  public:
   enum class Kind { cpu, meta };

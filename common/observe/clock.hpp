@@ -1,10 +1,12 @@
 #pragma once
-// The virtual clock of one rank: how long its operations and messages would take on a cluster, exact and the same
-// in every run, on whatever machine the ranks really run. A teaching model; docs/clock.md says what it leaves out.
+// The virtual clock of one rank: how long its operations and messages would take on a cluster,
+// exact and the same in every run, on whatever machine the ranks really run. A teaching model;
+// docs/clock.md says what it leaves out.
 //
-//   compute   a span of operations: flops and bytes over a roofline (Williams et al., CACM 52(4), 2009)
-//   message   departs when the sender's outgoing port is free; arrives `latency` later at the receiver's incoming
-//             port, and is there after bytes / bandwidth; ports take one message at a time
+//   compute   a span of operations: flops and bytes over a roofline (Williams, Waterman, Patterson,
+//             CACM 52(4), 2009)
+//   message   departs when the sender's outgoing port is free; begins to come in `latency` later, or
+//             when the receiver's incoming port is free; is there after bytes / bandwidth
 //   lanes     the caller's and, beside it, that of async(); each has a time and ports of its own
 //
 // Times of different ranks meet in messages only: each carries the time of its departure.
@@ -36,8 +38,8 @@ class Clock {
   /// Advances the caller's lane by one operation.
   void compute(const char* name, const Work& work);
 
-  /// While it lives, what the caller's lane computes is one event, `name`. Of spans in one another the outermost
-  /// counts. Under `unit` a span costs one slot.
+  /// While it lives, what the caller's lane computes is one event, `name`. Of spans in one another
+  /// the outermost counts. Under `unit` a span costs one slot.
   class [[nodiscard]] Span {
    public:
     ~Span();
@@ -61,7 +63,8 @@ class Clock {
     double done = 0;
   };
   Received receive(double departed, std::int64_t bytes, bool inter_node);
-  /// The lane waits until `time` and then goes on; `event` says for what. Its `start`, `end` and `lane` are set here.
+  /// The lane waits until `time` and then goes on; `event` says for what. Its `start`, `end` and
+  /// `lane` are set here.
   void wait_until(double time, Event event);
   /// The lane does nothing until `time`.
   void idle_until(double time);

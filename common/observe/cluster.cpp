@@ -25,8 +25,8 @@ class Reader {
         what));
   }
 
-  /// The number at `path` ("/intra_node/latency"), which must be in [least, most], have this unit and name its
-  /// source.
+  /// The number at `path` ("/intra_node/latency"), which must be in [least, most], have this unit
+  /// and name its source.
   double number(const std::string& path, const char* unit, double least, double most = 1e30) const {
     const json::json_pointer at(path);
     if (!document_.contains(at)) complain(fmt::format("{} is missing", path));
@@ -117,7 +117,9 @@ json parse(const std::filesystem::path& file) {
     return json::parse(in);
   } catch (const json::exception& error) {
     throw UsageError(
-        fmt::format("cluster file {}: it is no JSON ({})", file.string(), error.what()));
+        fmt::format("cluster file {}: it is no JSON ({}); see the ones in common/observe/clusters, "
+                    "as in --cluster h100",
+                    file.string(), error.what()));
   }
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// A cluster as the clock sees it: how fast a rank computes, and how fast its messages are. Read from a JSON file
-// in which each number names its source.
+// A cluster as the clock sees it: how fast a rank computes, and how fast its messages are. Read
+// from a JSON file in which each number names its source.
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -33,7 +33,8 @@ struct Cluster {
   double efficiency(std::int64_t thinnest) const;
 };
 
-/// `name`: one of cluster_names(), or a file. Throws UsageError with the file's name and what is wrong in it.
+/// `name`: one of cluster_names(), or a file. Throws UsageError with the file's name and what is
+/// wrong in it.
 Cluster load_cluster(const std::string& name);
 std::vector<std::string> cluster_names();
 

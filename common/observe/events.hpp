@@ -1,6 +1,6 @@
 #pragma once
-// What each rank did, and when, on the virtual clock: the one list behind every timeline, whether drawn in the
-// terminal, as SVG or as a Chrome trace.
+// What each rank did, and when, on the virtual clock: the one list behind every timeline, whether
+// drawn in the terminal, as SVG or as a Chrome trace.
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -23,8 +23,8 @@ struct Event {
   bool operator==(const Event&) const = default;
 };
 
-/// Events of one rank. Records nothing until told to, since a long run would fill the memory. Safe to use from
-/// the rank's two threads.
+/// Events of one rank. Records nothing until told to, since a long run would fill the memory. Safe
+/// to use from the rank's two threads.
 class EventLog {
  public:
   void record(bool on);

@@ -147,8 +147,8 @@ std::string axis_line(const TimeAxis& axis, std::size_t cells) {
 
 std::string legend_lines(const Legend& legend, int width) {
   std::vector<std::string> entries;
-  for (const auto& [name, symbol] : legend.entries())
-    entries.push_back(fmt::format("{} {}", symbol, name));
+  for (const Legend::Entry& entry : legend.entries())
+    entries.push_back(fmt::format("{} {}", entry.symbol, entry.name));
   if (legend.any_waiting()) entries.push_back(fmt::format("{} waiting", waiting));
   std::string lines, line;
   for (std::string& entry : entries) {

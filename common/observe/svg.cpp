@@ -11,7 +11,7 @@ namespace fivecuts {
 namespace {
 
 constexpr double margin = 16;
-constexpr std::size_t fills = 8;
+constexpr std::size_t fills = 8, wires = 4;
 
 struct Colour {
   const char *name, *light, *dark;
@@ -22,7 +22,9 @@ constexpr Colour colours[] = {{"paper", "#ffffff", "#15191e"}, {"ink", "#1f2328"
                               {"fill0", "#77aadd", "#77aadd"}, {"fill1", "#ee8866", "#ee8866"},
                               {"fill2", "#eedd88", "#eedd88"}, {"fill3", "#ffaabb", "#ffaabb"},
                               {"fill4", "#44bb99", "#44bb99"}, {"fill5", "#99ddff", "#99ddff"},
-                              {"fill6", "#bbcc33", "#bbcc33"}, {"fill7", "#aaaa00", "#aaaa00"}};
+                              {"fill6", "#bbcc33", "#bbcc33"}, {"fill7", "#aaaa00", "#aaaa00"},
+                              {"wire0", "#e0e0e0", "#e0e0e0"}, {"wire1", "#b4b4b4", "#b4b4b4"},
+                              {"wire2", "#c9c4e0", "#c9c4e0"}, {"wire3", "#94a3ad", "#94a3ad"}};
 
 /// Where a viewer knows no variables it takes the light colour before them, and where it knows no
 /// media query the light variables; so the paper is drawn too.
@@ -115,6 +117,8 @@ double text_width(std::string_view text, double size, bool bold) {
 }
 
 std::string Svg::fill(std::size_t index) { return fmt::format("fill{}", index % fills); }
+
+std::string Svg::wire(std::size_t index) { return fmt::format("wire{}", index % wires); }
 
 void Svg::extend(const Box& box) {
   left_ = empty_ ? box.x : std::min(left_, box.x);

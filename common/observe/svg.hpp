@@ -12,16 +12,18 @@ struct Box {
   double x = 0, y = 0, width = 0, height = 0;
 };
 
-/// An upper bound, since a viewer chooses the font: the widths of DejaVu Sans, the widest of the usual
-/// ones, and 1 em for a Chinese character.
+/// An upper bound, since a viewer chooses the font: the widths of DejaVu Sans, the widest of the
+/// usual ones, and 1 em for a Chinese character.
 double text_width(std::string_view text, double size, bool bold = false);
 
 class Svg {
  public:
   /// The colour of boxes: "fill0" to "fill7", then again "fill0". They are chosen to differ for
-  /// colour-blind eyes (Paul Tol, "Colour schemes", 2021, scheme "light"), and black text is legible
-  /// on all of them.
+  /// colour-blind eyes (Paul Tol, "Colour schemes", 2021, scheme "light"), and black text is
+  /// legible on all of them.
   static std::string fill(std::size_t index);
+  /// Greys for what goes over the wire, "wire0" to "wire3": never like a fill.
+  static std::string wire(std::size_t index);
   enum class Align { left, middle, right };
   struct Text {
     double size = 12;

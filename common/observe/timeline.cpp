@@ -113,7 +113,7 @@ void Legend::add(const Event& event) {
   for (const char candidate : candidates(name, event.kind)) {
     if (symbol == '?' && !taken(candidate)) symbol = candidate;
   }
-  entries_.push_back({name, symbol});
+  entries_.push_back({name, symbol, event.kind != Event::Kind::compute});
 }
 
 std::size_t Legend::of(const Event& event) const {

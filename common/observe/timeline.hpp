@@ -44,6 +44,7 @@ class Legend {
   struct Entry {
     std::string name;
     char symbol;  ///< its own: a letter of the name, or = and # for messages and collectives
+    bool wire;    ///< a message or a collective
   };
   explicit Legend(std::span<const Timeline> panels);
   const std::vector<Entry>& entries() const { return entries_; }

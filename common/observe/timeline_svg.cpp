@@ -83,9 +83,9 @@ class Painter {
     y_ += 16;
     double x = left_;
     for (std::size_t i = 0; i < legend_.entries().size(); ++i) {
-      const auto& [name, symbol] = legend_.entries()[i];
+      const auto& [name, symbol, wire] = legend_.entries()[i];
       const Box swatch = key(x, name);
-      svg_.box(swatch, Svg::fill(i));
+      svg_.box(swatch, fill(i));
       svg_.label(swatch, std::string(1, symbol), small);
     }
     if (legend_.any_waiting()) svg_.hatched_box(key(x, "waiting"), "paper");
@@ -133,6 +133,15 @@ class Painter {
     }
   }
 
+  /// The colour of an entry of the legend: its number among those that compute, or that
+  /// communicate.
+  std::string fill(std::size_t entry) const {
+    const auto& all = legend_.entries();
+    std::size_t before = 0;
+    for (std::size_t i = 0; i < entry; ++i) before += all[i].wire == all[entry].wire ? 1 : 0;
+    return all[entry].wire ? Svg::wire(before) : Svg::fill(before);
+  }
+
   void bar(const Event& event, std::size_t rank, double begin) {
     const bool comm = event.lane == Lane::comm;
     // Two pixels at least, and never past the end of the plot.
@@ -144,11 +153,11 @@ class Painter {
     if (event.waited > 0) {
       Box wait = box;
       wait.width = std::min(axis_.at(event.waited), width);
-      svg_.hatched_box(wait, Svg::fill(entry));
+      svg_.hatched_box(wait, fill(entry));
       box.x += wait.width;
       box.width -= wait.width;
     }
-    if (box.width > 0.01) svg_.box(box, Svg::fill(entry));
+    if (box.width > 0.01) svg_.box(box, fill(entry));
     const double size = comm ? comm_height - 3 : small - 1;
     const std::string number = split_name(event.name).second;
     if (!svg_.label(box, event.name, size))

@@ -8,10 +8,10 @@
 
 namespace fivecuts {
 
-/// An SVG file. Panels are all in seconds or all in slots. Each rank has a row with its compute lane and, half as high, its comm lane if it
-/// uses that; the part of an event in which it waited is pale and hatched. A bar bears its name, or
-/// its letter in the legend and its number, if that fits; its tooltip says all. Throws Failure as
-/// extent_of does.
+/// An SVG file. Panels are all in seconds or all in slots. Each rank has a row with its compute
+/// lane and, half as high, its comm lane if it uses that; the part of an event in which it waited
+/// is pale and hatched. A bar bears its name, or its letter in the legend and its number, if that
+/// fits; its tooltip says all. Throws Failure as extent_of does.
 std::string timeline_svg(std::span<const Timeline> panels, const std::string& title);
 
 }  // namespace fivecuts

@@ -95,6 +95,10 @@ int run_exercise(int argc, char** argv, const std::string& name, const std::stri
   program.about = "checks an exercise";
   program.timeout_s = 10;
   program.story = [&](Context& context) -> int {
+    if (context.device.dry()) {
+      context.say("blocked: it looks at numbers, and --device meta has none; use --device cpu\n");
+      return exit_blocked;
+    }
     try {
       ExerciseCheck run(context);
       check(run);

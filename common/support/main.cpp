@@ -69,7 +69,7 @@ void add_common(CLI::App& app, RunOptions& run) {
   add_positive(app, "--timeout", options.timeout_s, 1e6,
                "seconds without progress before the guard ends the run");
   app.add_flag("--no-guard", run.no_guard,
-               "neither check messages nor watch waits (for measuring speed)");
+               "watch no waits: a rank may stand still for ever, say in a debugger");
   app.add_flag("--verbose", options.verbose,
                "one line for each message sent and each collective of the library");
   app.add_option("--language", options.language, "of the claims: en or zh")
@@ -114,8 +114,8 @@ bool parse(CLI::App& app, int argc, char** argv) {
 }
 
 /// Prints one sentence and ends all ranks. Where every rank has the same to say, one of them
-/// speaks, and its end takes the others along: those who know that it is said elsewhere wait for that, and
-/// speak only if it never comes; otherwise a rank lets those below it speak first.
+/// speaks, and its end takes the others along: those who know that it is said elsewhere wait for
+/// that, and speak only if it never comes; otherwise a rank lets those below it speak first.
 [[noreturn]] void end_all(int rank, int size, int status, const char* what,
                           bool said_elsewhere = false) {
   using namespace std::chrono_literals;
@@ -160,11 +160,31 @@ int run_story(const Program& program, CLI::App& app, std::unique_ptr<Transport> 
   }
 }
 
+/// `status`, unless what was printed did not get out: to a full disk, say.
+int if_printed(int status) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+  std::fputs("not all output could be written\n", stderr);
+  return std::max<int>(status, exit_failed);
+}
+
+std::atomic<bool> threads_run = false;
+
+/// A rank that calls exit() takes the others along, and must not look like success.
+void refuse_early_exit() {
+  if (!threads_run) return;
+  std::fputs("a rank ended the process while others were running\n", stderr);
+  std::fflush(nullptr);
+  std::_Exit(exit_failed);
+}
+
 /// Ranks as threads of this process. Their statuses are the same.
 int run_threads(const Program& program, CLI::App& app, const RunOptions& run) {
   std::atomic<int> status = exit_ok;
+  std::atexit(refuse_early_exit);
+  threads_run = true;
   try {
     if (program.starts_threads) {
+      threads_run = false;  // that is the program's affair
       return program.starts_threads(static_cast<int>(run.world), run.common);
     }
     on_threads(static_cast<int>(run.world), [&](std::unique_ptr<Transport> world) {
@@ -173,9 +193,10 @@ int run_threads(const Program& program, CLI::App& app, const RunOptions& run) {
     });
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}: {}\n", program.name, error.what());
-    return exit_failed;
+    status = exit_failed;
   }
-  return status;
+  threads_run = false;
+  return if_printed(status);
 }
 
 void check_world(const RunOptions& run, const std::string& name) {
@@ -219,7 +240,7 @@ int run_program(int argc, char** argv, const Program& program) {
   if (!runs && launched_ranks() == 1) return speak();
   MpiSession session(argc, argv);
   std::unique_ptr<Transport> world = session.world();
-  if (runs) return run_story(program, app, std::move(world), run.common);
+  if (runs) return if_printed(run_story(program, app, std::move(world), run.common));
   if (world->rank() == 0) speak();
   return wrong ? exit_usage : exit_ok;
 }

@@ -1,4 +1,5 @@
-// A run counts the same over mpirun and over threads, on the cpu and dry: bytes, work, time, events.
+// A run counts the same over mpirun and over threads, on the cpu and dry: bytes, work, time,
+// events.
 #include "common/tests/clock_fixture.hpp"
 
 namespace fivecuts {

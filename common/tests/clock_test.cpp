@@ -4,8 +4,8 @@
 namespace fivecuts {
 namespace {
 
-/// One FLOP a second; a message inside a node costs 1 s and a second for each 100 bytes, to another node 5 s and a
-/// second for each 10.
+/// One FLOP a second; a message inside a node costs 1 s and a second for each 100 bytes, to another
+/// node 5 s and a second for each 10.
 Cluster slow_by_hand(std::int64_t ranks_per_node = 8) {
   Cluster c;
   c.name = "by hand";
@@ -17,7 +17,8 @@ Cluster slow_by_hand(std::int64_t ranks_per_node = 8) {
   return c;
 }
 
-/// The time of each rank at the end of rank(context). Empty on all but rank 0 of the run, whose threads do it.
+/// The time of each rank at the end of rank(context). Empty on all but rank 0 of the run, whose
+/// threads do it.
 std::vector<double> times(int ranks, const CommonOptions& options,
                           const std::function<void(Context&)>& rank) {
   return world_results<double>(ranks, options, [&](Context& context) {
@@ -63,6 +64,28 @@ RANK_TEST(ClockByHand, TwoMessagesQueueAtOnePort) {
                });
 }
 
+// Ports serve messages in the order in which the program waits for them. The first one here leaves
+// at 10 and is there at 12; the one that came at 1 has waited behind it.
+RANK_TEST(ClockByHand, TheIncomingPortIsTakenInTheOrderOfWaiting) {
+  expect_times({13, 1, 11}, with(slow_by_hand()), [](Context& c) {
+    const Buffer early = floats(c, 25), late = floats(c, 25);
+    if (c.rank() == 2) compute(c, 10);
+    if (c.rank() > 0) return c.world.send(0, early);
+    Pending first = c.world.ireceive(1, early), second = c.world.ireceive(2, late);
+    second.wait();
+    first.wait();
+  });
+}
+
+RANK_TEST(ClockByHand, AMessageThatIsThereAlreadyCostsNothing) {
+  expect_times({50, 1}, with(slow_by_hand()), [](Context& c) {
+    const Buffer b = floats(c, 25);
+    if (c.rank() == 1) return c.world.send(0, b);
+    compute(c, 50);
+    c.world.receive(1, b);
+  });
+}
+
 RANK_TEST(ClockByHand, ToAnotherNode) {
   const auto ring = [](Context& c) {
     const Buffer out = floats(c, 25), in = floats(c, 25);
@@ -96,8 +119,8 @@ RANK_TEST(ClockByHand, AMessageHidesBehindComputing) {
 }
 
 RANK_TEST(ClockByHand, AnExchangeBetweenRanksAtDifferentTimes) {
-  // Rank 1 comes 3 s late. Its message leaves at 3 and is there at 5; the one it receives was there long before, but
-  // its own takes until 4 to leave.
+  // Rank 1 comes 3 s late. Its message leaves at 3 and is there at 5; the one it receives was there
+  // long before, but its own takes until 4 to leave.
   expect_times({5, 4}, with(slow_by_hand()), [](Context& c) {
     if (c.rank() == 1) compute(c, 3);
     const Buffer out = floats(c, 25), in = floats(c, 25);
@@ -106,7 +129,8 @@ RANK_TEST(ClockByHand, AnExchangeBetweenRanksAtDifferentTimes) {
 }
 
 RANK_TEST(ClockByHand, AsyncBesideComputing) {
-  // The work of 3 s on the comm lane starts at 1, when it is given; the caller computes until 5, or waits until 4.
+  // The work of 3 s on the comm lane starts at 1, when it is given; the caller computes until 5, or
+  // waits until 4.
   for (const double work : {4.0, 1.0}) {
     expect_times({1 + std::max(work, 3.0)}, with(slow_by_hand()), [&](Context& c) {
       compute(c, 1);

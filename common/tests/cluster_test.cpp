@@ -1,4 +1,5 @@
-// Cluster profiles: the ones that come with the project, and every way in which a file can be wrong.
+// Cluster profiles: the ones that come with the project, and every way in which a file can be
+// wrong.
 #include <nlohmann/json.hpp>
 
 #include "common/observe/cluster.hpp"

@@ -74,6 +74,10 @@ fault(killed 3 nonzero "")
 fault(crashes 3 nonzero "")
 fault(aborts 2 nonzero "")
 fault(leaves_the_process 3 nonzero "")
+add_mpi_test(NAME common.fault.leaves_the_process.threads RANKS 3 THREADS
+             COMMAND faults --timeout 2 --fault leaves_the_process
+             EXPECT 1 OUTPUT "^a rank ended the process while others were running$" ONCE
+             LABELS common reference TIMEOUT 30)
 
 set(all_reduce "rank 0 came to all_reduce of 24 x f32")
 fault(skipped_collective 4 3 "'world' disagree: ${all_reduce}, rank 3 to broadcast of 7 x f32 from rank 0")

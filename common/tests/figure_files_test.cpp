@@ -280,9 +280,10 @@ RANK_TEST(FigureFiles, APathThatCannotBeWrittenIsRefusedOnEveryRank) {
   const auto refusal = [&](const char* path) {
     return message_of<UsageError>([&] { output_file(context, path, "map", "--figure map.svg"); });
   };
-  EXPECT_FALSE(output_file(context, "", "map", "--figure map.svg").has_value());
+  EXPECT_FALSE(output_file(context, {}, "map", "--figure map.svg").has_value());
   EXPECT_TRUE(has(refusal("/there/is/no/such/folder/map.svg"),
                   "cannot write the map to '/there/is/no/such/folder/map.svg': the folder"));
+  EXPECT_TRUE(has(refusal(""), "the name is empty; give another path, as in --figure map.svg"));
   EXPECT_TRUE(has(refusal("/"), "it is a folder; give another path, as in --figure map.svg"));
 }
 

@@ -24,7 +24,8 @@ const LayerShape shape_7b{10'000, 10'000, false, true, false};
 constexpr int layers_7b = 70;
 constexpr double psi = 7e9;
 
-/// A rank's model state and one training step over `rows` rows; what the chapters do, without their cut.
+/// A rank's model state and one training step over `rows` rows; what the chapters do, without their
+/// cut.
 struct Model {
   Model(Device& device, DType type) {
     for (int k = 0; k < layers_7b; ++k) {

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "common/comm/world.hpp"
 #include "common/tests/threads_fixture.hpp"
 
 namespace fivecuts {
@@ -186,6 +187,37 @@ RANK_TEST(ThreadsGroups, AddNumbersOnly) {
     const auto text = message_of<Failure>([&] { my.transport.all_reduce(odd, Reduction::sum); });
     EXPECT_TRUE(has(text, "the threads transport adds f32 and i64 only")) << text;
   });
+}
+
+// One rank throws; the others wait for it in every way there is, and do not wait on.
+RANK_TEST(ThreadsGroups, ARankThatThrowsEndsTheOthers) {
+  if (test_context().rank() != 0) return;
+  using Wait = std::function<void(Context&, Communicator&, Tensor)>;
+  const std::vector<Wait> waits = {
+      [](Context& c, Communicator&, Tensor t) { c.world.all_reduce(t); },
+      [](Context& c, Communicator&, Tensor t) { c.world.receive(1, t); },
+      [](Context& c, Communicator&, Tensor t) { c.world.exchange(to(1, t), from(1, t)); },
+      [](Context& c, Communicator&, Tensor) { c.world.barrier(); },
+      [](Context&, Communicator& group, Tensor t) { group.broadcast(t, 1); },
+      [](Context& c, Communicator&, Tensor) { c.world.split("more", [](int) { return 0; }); },
+      [](Context& c, Communicator&, Tensor t) {
+        c.world.async([t](Communicator& lane) { lane.all_reduce(t); }).wait();
+      }};
+  for (const bool guard : {true, false}) {
+    for (const Wait& wait : waits) {
+      CommonOptions options;
+      options.guard = guard;
+      const auto said = message_of<OutOfMemory>([&] {
+        run_world(3, options, [&](Context& c) {
+          Communicator group = c.world.split("group", [](int) { return 0; });
+          const Buffer b(c.device, Category::workspace, 1, 10'000);
+          if (c.rank() == 1) throw OutOfMemory("this rank alone has no more");
+          wait(c, group, b);
+        });
+      });
+      EXPECT_EQ(said, "this rank alone has no more");
+    }
+  }
 }
 
 // A dry run: shapes without numbers. All of it happens, in the same order, and touches no memory.

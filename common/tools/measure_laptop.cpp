@@ -1,5 +1,5 @@
-// Measures this machine and prints it as a cluster profile: what a rank's core computes and reads, and what a message
-// to another core costs. Takes half a minute; nothing else should run.
+// Measures this machine and prints it as a cluster profile: what a rank's core computes and reads,
+// and what a message to another core costs. Takes half a minute; nothing else should run.
 //
 //   mpirun -n 2 build/common/tools/measure_laptop > mine.json
 //   build/ch02_data_parallel/ch02_data_parallel --world 4 --cluster mine.json

@@ -1,16 +1,17 @@
 // How long a pattern of messages takes: by the clock of a cluster, or by MPI's own watch.
 //
 //   patterns --world 16 --device meta --cluster h100 --pattern ring     what the clock says
-//   mpirun -n 4 patterns --no-guard --pattern ring                      what the clock says, of real messages
-//   smpirun ... patterns_smpi --pattern ring                            what SimGrid says (docs/clock.md)
+//   mpirun -n 4 patterns --no-guard --pattern ring                      what the clock says, of
+//   real messages smpirun ... patterns_smpi --pattern ring                            what SimGrid
+//   says (docs/clock.md)
 //
 // It prints one line: "ring of 16 ranks, 4 MB: 7.500000e-03 s (clock of slow)".
 //
 //   ping-pong   rank 0 and rank 1 send a message forth and back
 //   in-cast     all ranks send to rank 0 at once
 //   ring        the exchanges of a ring all-reduce: 2 (N-1) steps with a chunk of 1/N
-//   all-to-all  everyone sends to everyone, beginning with the next rank: no two aim at one rank at a time
-//   pile-up     the same, but everyone begins with rank 0
+//   all-to-all  everyone sends to everyone, beginning with the next rank: no two aim at one rank at
+//   a time pile-up     the same, but everyone begins with rank 0
 #include <algorithm>
 
 #include "common/comm/transport_mpi.hpp"
@@ -69,7 +70,8 @@ void ring(Context& context, const Options& options) {
   }
 }
 
-/// One exchange. `in_turn`: it begins with the next rank, and takes from the one before; else with rank 0.
+/// One exchange. `in_turn`: it begins with the next rank, and takes from the one before; else with
+/// rank 0.
 void all_to_all(Context& context, const Options& options, bool in_turn) {
   const int n = context.size(), rank = context.rank();
   const Buffer out = numbers(context, options.count), in = numbers(context, n * options.count);

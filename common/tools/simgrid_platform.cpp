@@ -1,8 +1,10 @@
-// A cluster profile as a platform of SimGrid: hosts around one switch, each with a port out and a port in.
+// A cluster profile as a platform of SimGrid: hosts around one switch, each with a port out and a
+// port in.
 //
 //   simgrid_platform CLUSTER RANKS       the XML, on the standard output
 //
-// A message passes the sender's link and the receiver's, and SimGrid adds their latencies: each has half.
+// A message passes the sender's link and the receiver's, and SimGrid adds their latencies: each has
+// half.
 #include <cstdlib>
 
 #include "common/observe/cluster.hpp"
