@@ -74,8 +74,8 @@ fault(killed 3 nonzero "")
 fault(crashes 3 nonzero "")
 fault(aborts 2 nonzero "")
 fault(leaves_the_process 3 nonzero "")
-add_mpi_test(NAME common.fault.leaves_the_process.threads RANKS 3 THREADS
-             COMMAND faults --timeout 2 --fault leaves_the_process
+add_mpi_test(NAME common.fault.exits.threads RANKS 3 THREADS
+             COMMAND faults --timeout 2 --fault exits
              EXPECT 1 OUTPUT "^a rank ended the process while others were running$" ONCE
              LABELS common reference TIMEOUT 30)
 

@@ -83,6 +83,10 @@ void leaves_the_process(const Scene& s) {
   if (s.last()) std::_Exit(0);
   s.comm.all_reduce(s.f32(5));
 }
+void exits(const Scene& s) {
+  if (s.last()) std::exit(0);
+  s.comm.all_reduce(s.f32(5));
+}
 void peer_out_of_range(const Scene& s) { s.comm.send(s.n, s.f32(5)); }
 
 // --- ranks that disagree about a collective ---
@@ -185,6 +189,7 @@ const std::map<std::string, Fault> faults = {FAULT(none),
                                              FAULT(crashes),
                                              FAULT(aborts),
                                              FAULT(leaves_the_process),
+                                             FAULT(exits),
                                              FAULT(peer_out_of_range),
                                              FAULT(skipped_collective),
                                              FAULT(skipped_collective_in_group),
