@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "common/compute/backend.hpp"
+
 #ifdef __CUDACC__
 #define FIVECUTS_HD __host__ __device__
 #else
@@ -188,15 +190,12 @@ struct Adam {
   const float* gradient;
   float* m;
   float* v;
-  float beta1, beta2, epsilon;
-  float gradient_scale;  // multiplies the gradient before it is used
-  float step_size;       // learning rate / (1 - beta1^t)
-  float v_correction;    // 1 / (1 - beta2^t)
+  AdamStep step;
   FIVECUTS_HD void operator()(std::int64_t, std::int64_t i) const {
-    const float g = gradient[i] * gradient_scale;
-    m[i] = beta1 * m[i] + (1.0f - beta1) * g;
-    v[i] = beta2 * v[i] + (1.0f - beta2) * g * g;
-    parameter[i] -= step_size * m[i] / (sqrtf(v[i] * v_correction) + epsilon);
+    const float g = gradient[i] * step.gradient_scale;
+    m[i] = step.beta1 * m[i] + (1.0f - step.beta1) * g;
+    v[i] = step.beta2 * v[i] + (1.0f - step.beta2) * g * g;
+    parameter[i] -= step.step_size * m[i] / (sqrtf(v[i] * step.v_correction) + step.epsilon);
   }
 };
 

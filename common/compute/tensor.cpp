@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/compute/backend.hpp"
+
 namespace fivecuts {
 
 std::int64_t size_of(DType type) {
@@ -13,6 +15,13 @@ const char* name_of(DType type) {
   return names[static_cast<std::size_t>(type)];
 }
 const char* name_of(Device::Kind kind) { return kind == Device::Kind::cpu ? "cpu" : "meta"; }
+
+Device::Device(MemoryLedger& ledger, Kind kind, Clock* clock)
+    : ledger_(&ledger),
+      clock_(clock),
+      kind_(kind),
+      backend_(kind == Kind::cpu ? &cpu_backend() : nullptr),
+      allocator_(backend_) {}
 
 std::byte* Device::dry_address(std::int64_t bytes) {
   const auto size = (static_cast<std::uintptr_t>(bytes) + 255) / 256 * 256;
