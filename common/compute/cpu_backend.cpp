@@ -19,8 +19,21 @@ using std::int64_t;
 
 constexpr std::size_t alignment = 256, huge_page = std::size_t{2} << 20;
 
-float* f32(Tensor t) { return t.as<float>().data(); }
-int64_t* i64(Tensor t) { return t.as<int64_t>().data(); }
+template <class T>
+T* elements(Tensor t) {
+  return t.as<T>().data();
+}
+
+/// f(its elements), in the type in which they are stored: float or Bf16.
+template <class F>
+void as_stored(Tensor t, const F& f) {
+  if (t.type() == DType::bf16) {
+    f(elements<Bf16>(t));
+  } else {
+    f(elements<float>(t));
+  }
+}
+
 std::size_t bytes_of(Tensor t) { return static_cast<std::size_t>(t.bytes()); }
 
 }  // namespace
@@ -54,53 +67,72 @@ void CpuBackend::copy_out(Tensor from, void* host) const {
 }
 
 void CpuBackend::round_to_bf16(Tensor from, Tensor to) {
-  for_each(1, to.count(),
-           detail::RoundToBf16{f32(from), reinterpret_cast<std::uint16_t*>(to.data())});
+  for_each(1, to.count(), detail::RoundToBf16{elements<float>(from), elements<Bf16>(to)});
 }
 
 void CpuBackend::add(Tensor to, Tensor from) {
-  if (to.type() == DType::i64) {
-    for_each(1, to.count(), detail::Add<int64_t>{i64(to), i64(from)});
-  } else {
-    for_each(1, to.count(), detail::Add<float>{f32(to), f32(from)});
-  }
+  const auto add_as = [&]<class T>(T* into) {
+    for_each(1, to.count(), detail::Add<T>{into, elements<T>(from)});
+  };
+  if (to.type() == DType::i64) return add_as(elements<int64_t>(to));
+  as_stored(to, add_as);
 }
 
 void CpuBackend::scale(Tensor to, float factor) {
-  for_each(1, to.count(), detail::Scale{f32(to), factor});
+  as_stored(to, [&]<class T>(T* t) { for_each(1, to.count(), detail::Scale<T>{t, factor}); });
 }
 
 void CpuBackend::add_bias(Tensor z, Tensor bias) {
-  for_each(z.rows(), z.cols(), detail::AddBias{f32(bias), f32(z), z.cols()});
+  as_stored(z, [&]<class T>(T* sums) {
+    for_each(z.rows(), z.cols(), detail::AddBias<T>{elements<T>(bias), sums, z.cols()});
+  });
 }
 
 void CpuBackend::bias_gelu(Tensor z, Tensor bias, Tensor y) {
-  if (bias.empty()) {
-    for_each(z.rows(), z.cols(), detail::BiasGelu<false>{nullptr, f32(z), f32(y), z.cols()});
-  } else {
-    for_each(z.rows(), z.cols(), detail::BiasGelu<true>{f32(bias), f32(z), f32(y), z.cols()});
-  }
+  as_stored(z, [&]<class T>(T* sums) {
+    T* out = elements<T>(y);
+    if (bias.empty()) {
+      for_each(z.rows(), z.cols(), detail::BiasGelu<T, false>{nullptr, sums, out, z.cols()});
+    } else {
+      const T* biases = elements<T>(bias);
+      for_each(z.rows(), z.cols(), detail::BiasGelu<T, true>{biases, sums, out, z.cols()});
+    }
+  });
 }
 
 void CpuBackend::gelu_backward(Tensor z, Tensor dy) {
-  for_each(1, z.count(), detail::GeluBackward{f32(dy), f32(z)});
+  as_stored(z, [&]<class T>(T* in_out) {
+    for_each(1, z.count(), detail::GeluBackward<T>{elements<T>(dy), in_out});
+  });
 }
 
 void CpuBackend::add_column_sums(Tensor from, Tensor to) {
-  const detail::ColumnSums sums{f32(from), f32(to), from.rows(), from.cols()};
-  for_each(1, (from.cols() + sums.width - 1) / sums.width, sums);
+  as_stored(from, [&]<class From>(const From* summands) {
+    as_stored(to, [&]<class To>(To* into) {
+      const detail::ColumnSums<From, To> sums{summands, into, from.rows(), from.cols()};
+      for_each(1, (from.cols() + sums.width - 1) / sums.width, sums);
+    });
+  });
 }
 
 void CpuBackend::softmax_cross_entropy(Tensor logits, Tensor labels, Tensor loss) {
   for (const int64_t label : labels.as<int64_t>()) {
     require(label >= 0 && label < logits.cols(), "a label is not one of the classes");
   }
-  for_each(logits.rows(), 1,
-           detail::SoftmaxCrossEntropy{f32(logits), i64(labels), f32(loss), logits.cols()});
+  as_stored(logits, [&]<class T>(T* rows) {
+    const detail::SoftmaxCrossEntropy<T> softmax{rows, elements<int64_t>(labels),
+                                                 elements<float>(loss), logits.cols()};
+    for_each(logits.rows(), 1, softmax);
+  });
 }
 
 void CpuBackend::adam(Tensor parameter, Tensor gradient, Tensor m, Tensor v, const AdamStep& s) {
-  for_each(1, parameter.count(), detail::Adam{f32(parameter), f32(gradient), f32(m), f32(v), s});
+  as_stored(parameter, [&]<class P>(P* p) {
+    as_stored(gradient, [&]<class G>(const G* g) {
+      const detail::Adam<P, G> update{p, g, elements<float>(m), elements<float>(v), s};
+      for_each(1, parameter.count(), update);
+    });
+  });
 }
 
 Backend& cpu_backend() {

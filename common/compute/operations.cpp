@@ -89,9 +89,17 @@ void round_to_bf16(Tensor from, Tensor to) {
   if (Backend* b = book("round_to_bf16", to, 0, {from, to})) b->round_to_bf16(from, to);
 }
 
-void copy_in(std::span<const float> from, Tensor to) { values_in(from, to); }
+void copy_in(std::span<const float> from, Tensor to) {
+  if (to.type() != DType::bf16) return values_in(from, to);
+  const std::vector<Bf16> rounded(from.begin(), from.end());
+  values_in(std::span<const Bf16>(rounded), to);
+}
 void copy_in(std::span<const int64_t> from, Tensor to) { values_in(from, to); }
-std::vector<float> copy_out(Tensor from) { return values_out<float>(from); }
+std::vector<float> copy_out(Tensor from) {
+  if (from.type() != DType::bf16) return values_out<float>(from);
+  const std::vector<Bf16> values = values_out<Bf16>(from);
+  return {values.begin(), values.end()};
+}
 
 std::uint64_t hash(Tensor of) {
   const std::vector<std::byte> bytes = bytes_out(of);

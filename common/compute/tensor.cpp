@@ -41,10 +41,7 @@ std::int64_t element_count(std::int64_t rows, std::int64_t cols) {
 }  // namespace
 
 void Tensor::wrong_type(DType wanted) const {
-  fail(fmt::format("a tensor of {} was read as {}{}", name_of(type_), name_of(wanted),
-                   type_ == DType::bf16
-                       ? ": the cpu stores bf16 but does not compute with it; --device meta counts"
-                       : ""));
+  fail(fmt::format("a tensor of {} was read as {}", name_of(type_), name_of(wanted)));
 }
 
 Tensor Tensor::part(std::int64_t first, std::int64_t count) const {

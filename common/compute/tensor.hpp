@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "common/compute/allocator.hpp"
+#include "common/compute/bf16.hpp"
 #include "common/observe/clock.hpp"
 #include "common/observe/memory_ledger.hpp"
 #include "common/support/error.hpp"
 
 namespace fivecuts {
 
-/// bf16 is stored, sent and counted; no cpu operation computes with it.
 enum class DType : std::uint8_t { f32, i64, bf16 };
 std::int64_t size_of(DType type);  ///< bytes of one element
 const char* name_of(DType type);
@@ -27,6 +27,10 @@ constexpr DType dtype_of<float>() {
 template <>
 constexpr DType dtype_of<std::int64_t>() {
   return DType::i64;
+}
+template <>
+constexpr DType dtype_of<Bf16>() {
+  return DType::bf16;
 }
 
 class Backend;
