@@ -197,9 +197,10 @@ int64_t count_equal_argmax(Tensor logits, Tensor labels) {
 
 void adam(Tensor parameter, Tensor gradient, Tensor m, Tensor v, const AdamOptions& o, int64_t t,
           float gradient_scale) {
-  require(parameter.count() == gradient.count(), "two tensors differ in count or type");
-  same_count(parameter, m);
-  same_count(parameter, v);
+  require(parameter.count() == gradient.count() && parameter.count() == m.count(),
+          "the parameters, gradients and moments of Adam differ in count");
+  require(m.type() == DType::f32, "the moments of Adam are f32");
+  same_count(m, v);
   require(t >= 1, "the steps of Adam count from 1");
   const double steps = static_cast<double>(t);
   const double correction1 = 1 - std::pow(static_cast<double>(o.beta1), steps);
