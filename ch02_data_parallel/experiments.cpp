@@ -22,7 +22,7 @@ Verdict compare_gradient(const Replica& replica, std::int64_t samples,
     for (const double g : golden::flat(want[k]))
       mean.push_back(g / static_cast<double>(global_rows));
   }
-  return compare(comm, name, got, mean, one_pass);
+  return compare(comm, name, got, mean, tolerances_of(replica.precision).one_pass);
 }
 
 }  // namespace
@@ -49,8 +49,8 @@ std::vector<RungRow> climb(Context& context, Communicator& comm, const Digits& d
   }
   std::vector<RungRow> table;
   for (const auto& [name, rung] : all_rungs()) {
-    Replica replica(context.device, model_of(o), seed);
-    const auto shards = load_shards(context.device, digits.train, rows, comm, 1);
+    Replica replica(context.device, model_of(o), seed, o.precision);
+    const auto shards = load_shards(context.device, digits.train, rows, comm, 1, o.precision);
     std::int64_t calls = 0;
     const AllReduce counted = [&](Communicator& c, Tensor t) {
       ++calls;
@@ -83,7 +83,8 @@ std::vector<RungRow> climb(Context& context, Communicator& comm, const Digits& d
 }
 
 Reunion bring_together(Context& context, Communicator& comm, const TrainingOptions& o) {
-  Replica replica(context.device, model_of(o), static_cast<std::uint64_t>(o.seed + comm.rank()));
+  Replica replica(context.device, model_of(o), static_cast<std::uint64_t>(o.seed + comm.rank()),
+                  o.precision);
   const std::uint64_t before = hash(replica);
   Reunion reunion{distinct_replicas(replica, comm), 0, 0};
   broadcast_parameters(replica, comm);

@@ -39,17 +39,17 @@ Verdict compare_weights(const Replica& replica, const golden::Model& model,
     got.insert(got.end(), layer.begin(), layer.end());
     want.insert(want.end(), golden_layer.begin(), golden_layer.end());
   }
-  return compare(comm, "weights", got, want, trained_weights);
+  return compare(comm, "weights", got, want, tolerances_of(replica.precision).trained_weights);
 }
 
-Verdict compare_losses(std::span<const Epoch> epochs, const Communicator& comm) {
+Verdict compare_losses(std::span<const Epoch> epochs, DType precision, const Communicator& comm) {
   std::vector<float> got;
   std::vector<double> want;
   for (const Epoch& epoch : epochs) {
     got.push_back(static_cast<float>(epoch.loss));
     want.push_back(epoch.golden_loss);
   }
-  return compare(comm, "loss by epoch", got, want, trained_loss);
+  return compare(comm, "loss by epoch", got, want, tolerances_of(precision).trained_loss);
 }
 
 double total(const Communicator& comm, double mine) {
@@ -74,6 +74,13 @@ std::vector<std::int64_t> labels_of(const Samples& data, std::span<const std::in
   return labels;
 }
 
+const char* name_of_precision(DType precision) {
+  return precision == DType::bf16 ? "bf16" : "fp32";
+}
+const Tolerances& tolerances_of(DType precision) {
+  return precision == DType::bf16 ? bf16_tolerances : f32_tolerances;
+}
+
 ModelShape model_of(const TrainingOptions& o) {
   return mlp_shape(Samples::pixels, o.width, Samples::classes, static_cast<int>(o.layers));
 }
@@ -88,9 +95,9 @@ bool follows_to_the_end(const TrainingOptions& o) {
 }
 
 Shard load_shard(Device& device, const Samples& data, std::span<const std::int64_t> rows,
-                 std::int64_t global_rows) {
+                 std::int64_t global_rows, DType precision) {
   const auto count = static_cast<std::int64_t>(rows.size());
-  Shard shard{Buffer(device, Category::activation, count, Samples::pixels),
+  Shard shard{Buffer(device, Category::activation, count, Samples::pixels, precision),
               Buffer(device, Category::activation, 1, count, DType::i64), global_rows};
   copy_in(rows_of(data, rows), shard.x);
   copy_in(labels_of(data, rows), shard.labels);
@@ -99,7 +106,7 @@ Shard load_shard(Device& device, const Samples& data, std::span<const std::int64
 
 std::vector<Shard> load_shards(Device& device, const Samples& data,
                                std::span<const std::int64_t> rows, const Communicator& comm,
-                               std::int64_t micro_batches) {
+                               std::int64_t micro_batches, DType precision) {
   std::vector<Shard> shards;
   const auto mine = part(rows, comm.size(), comm.rank());
   for (int m = 0; m < micro_batches; ++m) {
@@ -109,7 +116,7 @@ std::vector<Shard> load_shards(Device& device, const Samples& data,
       global +=
           static_cast<std::int64_t>(part(part(rows, comm.size(), r), micro_batches, m).size());
     }
-    shards.push_back(load_shard(device, data, part(mine, micro_batches, m), global));
+    shards.push_back(load_shard(device, data, part(mine, micro_batches, m), global, precision));
   }
   return shards;
 }
@@ -134,11 +141,11 @@ double accuracy(const Replica& replica, const Samples& data) {
     const Shard shard = load_shard(
         device, data,
         std::span(rows).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)),
-        count);
+        count, replica.precision);
     std::vector<Saved> saved;
     Tensor x = shard.x;
     for (std::size_t k = 0; k < replica.shape.size(); ++k) {
-      saved.emplace_back(device, replica.shape[k], count);
+      saved.emplace_back(device, replica.shape[k], count, replica.precision);
       forward(replica.shape[k], replica.parameters[k], x, saved[k]);
       x = saved[k].output();
     }
@@ -157,7 +164,7 @@ TrainingResult train(Context& context, Communicator& comm, const Digits& digits,
                      const std::function<void(std::size_t epoch, const Epoch&)>& report) {
   TrainingResult result;
   const auto seed = static_cast<std::uint64_t>(o.seed);
-  Replica replica(context.device, model_of(o), seed);
+  Replica replica(context.device, model_of(o), seed, o.precision);
   golden::Model golden(replica.shape, seed);
   const auto test_x = golden::matrix(digits.test.x, Samples::pixels);
   for (std::int64_t e = 0; e < o.epochs; ++e) {
@@ -168,7 +175,8 @@ TrainingResult train(Context& context, Communicator& comm, const Digits& digits,
       epoch.golden_loss += golden.loss(x, labels);
       golden.step(x, labels, adam_of(o));
 
-      const auto shards = load_shards(context.device, digits.train, rows, comm, o.micro_batches);
+      const auto shards =
+          load_shards(context.device, digits.train, rows, comm, o.micro_batches, o.precision);
       epoch.loss += total(comm, step(replica, shards, comm, o, all_reduce));
       result.steps_with_equal_replicas += distinct_replicas(replica, comm) == 1 ? 1 : 0;
       if (++result.steps == early_steps) result.early = compare_weights(replica, golden, comm);
@@ -180,7 +188,7 @@ TrainingResult train(Context& context, Communicator& comm, const Digits& digits,
     result.epochs.push_back(epoch);
     if (report) report(result.epochs.size(), epoch);
   }
-  result.loss = compare_losses(result.epochs, comm);
+  result.loss = compare_losses(result.epochs, o.precision, comm);
   result.weights = compare_weights(replica, golden, comm);
   if (result.steps < early_steps) result.early = result.weights;
   return result;

@@ -20,4 +20,11 @@ inline constexpr Tolerance trained_weights{5e-4, 5e-4};
 /// The mean loss of an epoch of such a run; measured: at most 7e-6.
 inline constexpr Tolerance trained_loss{7e-5, 1e-4};
 
+struct Tolerances {
+  Tolerance one_pass, trained_weights, trained_loss;
+};
+inline constexpr Tolerances f32_tolerances{one_pass, trained_weights, trained_loss};
+
+inline constexpr Tolerances bf16_tolerances{{1e-1, 1e-1}, {1, 1}, {1, 1}};
+
 }  // namespace fivecuts
