@@ -94,4 +94,30 @@ Reunion bring_together(Context& context, Communicator& comm, const TrainingOptio
   return reunion;
 }
 
+Standstill stand_still(Context& context, Communicator& comm, const Digits& digits,
+                       const TrainingOptions& o, const AllReduce& all_reduce) {
+  const auto seed = static_cast<std::uint64_t>(o.seed);
+  const auto rows = batches_of(digits.train.count(), o.batch, seed, 0).front();
+  const auto shards = load_shards(context.device, digits.train, rows, comm, 1, DType::bf16);
+  const auto unchanged_after_steps = [&](bool keep_master) {
+    Replica replica(context.device, model_of(o), seed, DType::bf16);
+    std::vector<std::vector<float>> start;
+    for (const Tensor parameters : replica.parameters) start.push_back(copy_out(parameters));
+    for (AdamState& state : replica.optimizer) {
+      if (!keep_master) state.master = Buffer();
+    }
+    for (int k = 0; k < Standstill::steps; ++k) {
+      training_step(replica, shards.front(), comm, per_layer, all_reduce,
+                    {.learning_rate = Standstill::learning_rate});
+    }
+    std::int64_t unchanged = 0;
+    for (std::size_t k = 0; k < start.size(); ++k) {
+      const auto end = copy_out(replica.parameters[k]);
+      for (std::size_t i = 0; i < end.size(); ++i) unchanged += end[i] == start[k][i] ? 1 : 0;
+    }
+    return unchanged;
+  };
+  return {unchanged_after_steps(true), unchanged_after_steps(false)};
+}
+
 }  // namespace fivecuts::data_parallel

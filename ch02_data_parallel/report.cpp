@@ -44,6 +44,7 @@ Times time_steps(const Context& context, const TrainingOptions& o, const AllRedu
   const bool own = context.device.dry();
   times.model = own ? DryModel{model_of(o), part_of(o.batch, context.size(), 0).count}
                     : DryModel{ModelShape(4, {10'000, 10'000, false, true, false}), 512};
+  times.model.precision = o.precision;
   times.ranks = own ? context.size() : 4;
   if (context.rank() == 0) {
     const Cluster& cluster = context.clock.cluster();
@@ -94,6 +95,16 @@ bool training_follows_golden(Context& context, Communicator& dp, const Digits& d
   context.say("golden, at the end: {}\ngolden, all epochs: {}\n\n", result.weights.text,
               result.loss.text);
   return result.early.ok && result.weights.ok && result.loss.ok;
+}
+
+void show_standstill(Context& context, Communicator& dp, const Digits& digits,
+                     const TrainingOptions& o) {
+  const Standstill still = stand_still(context, dp, digits, o, library_all_reduce);
+  context.say(
+      "bf16 after {} steps of at most {}: of {} parameters {} have not moved; without master "
+      "weights {}\n\n",
+      Standstill::steps, Standstill::learning_rate, parameter_count(model_of(o)), still.with_master,
+      still.without);
 }
 
 void show_times(const Context& context, const Times& times,

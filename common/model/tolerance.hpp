@@ -20,11 +20,20 @@ inline constexpr Tolerance trained_weights{5e-4, 5e-4};
 /// The mean loss of an epoch of such a run; measured: at most 7e-6.
 inline constexpr Tolerance trained_loss{7e-5, 1e-4};
 
+/// What a run in one precision is held to.
 struct Tolerances {
-  Tolerance one_pass, trained_weights, trained_loss;
+  Tolerance one_pass, early_weights, trained_weights, trained_loss;
 };
-inline constexpr Tolerances f32_tolerances{one_pass, trained_weights, trained_loss};
+inline constexpr Tolerances f32_tolerances{one_pass, trained_weights, trained_weights,
+                                           trained_loss};
 
-inline constexpr Tolerances bf16_tolerances{{1e-1, 1e-1}, {1, 1}, {1, 1}};
+/// bf16 has 8 bits: storing a number errs by up to 2^-9 of it. Measured in 22 runs on the digits
+/// with 1 to 3 layers, widths to 256, batches of 64 to 200 and 15 to 60 epochs.
+///  - A mean gradient is rounded a few times in each layer: at most 6.2e-4; its largest elements are
+///    near 1, where the relative part takes over.
+///  - Adam turns a gradient whose sign is all rounding into steps of the learning rate, 6e-2 in the
+///    first 20 steps: at most 2.4e-2 there, and 3.6e-2 at the end.
+///  - The loss hardly feels either: at most 1.1e-3.
+inline constexpr Tolerances bf16_tolerances{{5e-3, 5e-2}, {6e-2, 0}, {1.5e-1, 0}, {5e-3, 2e-2}};
 
 }  // namespace fivecuts
