@@ -100,11 +100,16 @@ bool training_follows_golden(Context& context, Communicator& dp, const Digits& d
 void show_standstill(Context& context, Communicator& dp, const Digits& digits,
                      const TrainingOptions& o) {
   const Standstill still = stand_still(context, dp, digits, o, library_all_reduce);
+  const auto percent = [&](std::int64_t unchanged) {
+    return 100.0 * static_cast<double>(unchanged) /
+           static_cast<double>(parameter_count(model_of(o)));
+  };
   context.say(
-      "bf16 after {} steps of at most {}: of {} parameters {} have not moved; without master "
-      "weights {}\n\n",
-      Standstill::steps, Standstill::learning_rate, parameter_count(model_of(o)), still.with_master,
-      still.without);
+      "bf16 after {} steps of at most {}: {:.1f} % of the parameters have not moved, without "
+      "master "
+      "weights {:.1f} %\n\n",
+      Standstill::steps, Standstill::learning_rate, percent(still.with_master),
+      percent(still.without));
 }
 
 void show_times(const Context& context, const Times& times,

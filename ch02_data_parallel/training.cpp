@@ -42,6 +42,11 @@ Verdict compare_weights(const Replica& replica, const golden::Model& model, Tole
   return compare(comm, "weights", got, want, tolerance);
 }
 
+Tolerance early_weights(const TrainingOptions& o) {
+  if (o.precision == DType::f32) return trained_weights;
+  return {tolerances_of(o.precision).early_steps * o.learning_rate, 0};
+}
+
 Verdict compare_losses(std::span<const Epoch> epochs, Tolerance tolerance,
                        const Communicator& comm) {
   std::vector<float> got;
@@ -183,7 +188,7 @@ TrainingResult train(Context& context, Communicator& comm, const Digits& digits,
       epoch.loss += total(comm, step(replica, shards, comm, o, all_reduce));
       result.steps_with_equal_replicas += distinct_replicas(replica, comm) == 1 ? 1 : 0;
       if (++result.steps == early_steps) {
-        result.early = compare_weights(replica, golden, within.early_weights, comm);
+        result.early = compare_weights(replica, golden, early_weights(o), comm);
       }
     }
     epoch.loss /= static_cast<double>(digits.train.count());
