@@ -29,11 +29,12 @@ constexpr int64_t tile_size = 512;  // widening it costs little beside the 512 p
 class Tile {
  public:
   View zeros(int64_t rows, int64_t cols) {
-    values_.assign(static_cast<std::size_t>(rows * cols), 0.0f);
-    return {values_.data(), rows, cols};
+    View tile = any(rows, cols);
+    tile.setZero();
+    return tile;
   }
   View widened(Tensor from, Part rows, Part cols) {
-    const View tile = zeros(rows.count, cols.count);
+    const View tile = any(rows.count, cols.count);
     each(from, rows, cols, [](auto& stored, float& wide) { wide = stored; });
     return tile;
   }
@@ -42,6 +43,12 @@ class Tile {
   }
 
  private:
+  View any(int64_t rows, int64_t cols) {
+    const auto count = static_cast<std::size_t>(rows * cols);
+    if (count > values_.size()) values_.resize(count);
+    return {values_.data(), rows, cols};
+  }
+  /// f(element of t, element of the tile), for each pair of them.
   template <class F>
   void each(Tensor t, Part rows, Part cols, const F& f) {
     const auto walk = [&](auto* stored) {
