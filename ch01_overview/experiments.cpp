@@ -37,9 +37,9 @@ AccountRow fullest(const Context& context, AccountRow row) {
 
 AccountRow really_held(Context& context, const Options& o, const Recipe& recipe) {
   const ModelShape model = cut_model(o.cut, small_of(o), static_cast<int>(o.experts));
-  const std::int64_t rows = computes(context.device, recipe) ? step_rows(context, o) : 0;
   return {o.width / o.scale, !context.device.dry(), recipe,
-          hold(context.device, model, own_place(context, o, model), recipe, rows), 0};
+          hold(context.device, model, own_place(context, o, model), recipe, step_rows(context, o)),
+          0};
 }
 
 AccountRow counted(Context& context, const Options& o, const Recipe& recipe, std::int64_t cap) {
@@ -112,11 +112,7 @@ Options settled(Options o, const Context& context) {
 }
 
 std::vector<AccountRow> accounts(Context& context, const Options& o) {
-  const Recipe fp32 = all_recipes().back();
   std::vector<AccountRow> rows = {fullest(context, really_held(context, o, o.recipe))};
-  if (!computes(context.device, o.recipe)) {
-    rows.push_back(fullest(context, really_held(context, o, fp32)));
-  }
   rows.push_back(fullest(context, counted(context, o, o.recipe, context.options.memory_cap)));
   for (const Recipe& other : all_recipes()) {
     if (other.name == o.recipe.name) continue;

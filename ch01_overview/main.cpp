@@ -19,10 +19,6 @@ void print_account(Context& context, const Options& o) {
   context.say(
       "The account of rank {} with {} rows, from its ledger; held: really there, dry: counted\n{}",
       rank, batch_rows(o.cut, o.batch, context.size(), rank).count, account_table(o, rows));
-  if (!computes(context.device, o.recipe)) {
-    context.say("  {} is stored on the cpu, not computed with: a step is taken there in fp32\n",
-                o.recipe.name);
-  }
   context.say("\n");
 }
 

@@ -46,7 +46,7 @@ void training_step(ModelState& state, const ModelShape& model, std::int64_t rows
   const Buffer input(device, Category::activation, rows, model.front().in, type);
   const Buffer labels(device, Category::activation, 1, rows, DType::i64);
   const Buffer losses(device, Category::activation, 1, rows);
-  if (type == DType::f32) fill_uniform(input, 1, 0, 1.0f);
+  fill_uniform(input, 1, 0, 1.0f);
   zero(labels);
 
   std::vector<Saved> saved;
@@ -73,10 +73,6 @@ void training_step(ModelState& state, const ModelShape& model, std::int64_t rows
   }
 }
 
-bool computes(const Device& device, const Recipe& recipe) {
-  return device.dry() || recipe.parameter == DType::f32;
-}
-
 // --- the account ---
 
 Account hold(Device& device, const ModelShape& model, const Placement& placement,
@@ -86,8 +82,10 @@ Account hold(Device& device, const ModelShape& model, const Placement& placement
   Account account{ledger.live(Category::parameter), ledger.live(Category::gradient),
                   ledger.live(Category::optimizer)};
   if (rows > 0) {
-    for (std::size_t k = 0; recipe.parameter == DType::f32 && k < model.size(); ++k) {
-      initialise(model[k], state.parameters[k], 1, static_cast<int>(k));
+    for (std::size_t k = 0; k < model.size(); ++k) {
+      const AdamState& optimizer = state.optimizer[k];
+      initialise(model[k], optimizer.weights(state.parameters[k]), 1, static_cast<int>(k));
+      optimizer.round_weights_into(state.parameters[k]);
     }
     ledger.reset_peak();
     training_step(state, model, rows);

@@ -66,9 +66,6 @@ Account hold_dry(const ModelShape& model, const Placement& placement, const Reci
 /// ... of the whole model.
 Account hold_dry(const ModelShape& model, const Recipe& recipe, std::int64_t rows = 0);
 
-/// False for bf16 on the cpu, which stores it and does not compute with it.
-bool computes(const Device& device, const Recipe& recipe);
-
 /// The smallest batch whose activations take more than the optimizer state, found by taking dry
 /// steps.
 std::int64_t batch_that_passes(const ModelShape& model, const Recipe& recipe);

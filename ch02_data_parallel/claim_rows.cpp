@@ -19,13 +19,15 @@ struct Scene {
   ClaimRows& rows;
 
   std::uint64_t seed() const { return static_cast<std::uint64_t>(options.seed); }
-  Replica replica() const { return {context.device, model_of(options), seed()}; }
+  Replica replica() const { return {context.device, model_of(options), seed(), options.precision}; }
   std::vector<std::int64_t> batch() const {
     return batches_of(digits.train.count(), options.batch, seed(), 0).front();
   }
   Shard shard(Communicator& over) const {
-    return std::move(load_shards(context.device, digits.train, batch(), over, 1).front());
+    return std::move(
+        load_shards(context.device, digits.train, batch(), over, 1, options.precision).front());
   }
+  double bytes() const { return static_cast<double>(size_of(options.precision)); }  // of a number
   double parameters() const { return static_cast<double>(parameter_count(model_of(options))); }
 };
 
@@ -39,11 +41,12 @@ double sum_over_ranks(const Communicator& comm, double mine) {
 std::int64_t differing_elements(Tensor t, const Communicator& comm) {
   const auto bits = comm.gather_text(
       {reinterpret_cast<const char*>(t.data()), static_cast<std::size_t>(t.bytes())});
+  const auto size = static_cast<std::size_t>(size_of(t.type()));
   std::int64_t differ = 0;
-  for (std::size_t at = 0; at < bits.front().size(); at += sizeof(float)) {
+  for (std::size_t at = 0; at < bits.front().size(); at += size) {
     bool same = true;
     for (const std::string& other : bits)
-      same = same && std::memcmp(&other[at], &bits[0][at], sizeof(float)) == 0;
+      same = same && std::memcmp(&other[at], &bits[0][at], size) == 0;
     differ += same ? 0 : 1;
   }
   return differ;
@@ -52,7 +55,7 @@ std::int64_t differing_elements(Tensor t, const Communicator& comm) {
 // N copies of the model are stored.
 void copies(const Scene& s) {
   const Replica replica = s.replica();
-  const auto mine = static_cast<double>(s.context.memory.live(Category::parameter)) / 4;
+  const auto mine = static_cast<double>(s.context.memory.live(Category::parameter)) / s.bytes();
   s.rows.equal("C01.10", s.comm.size() * s.parameters(), sum_over_ranks(s.comm, mine),
                "elements stored",
                fmt::format("{} ranks x {} parameters", s.comm.size(), s.parameters()));
@@ -96,8 +99,10 @@ void bucket_memory(const Scene& s) {
     return static_cast<double>(s.context.memory.peak() - before);
   };
   const double in_place = extra(per_layer);
-  s.rows.equal("C02.2", 4 * s.parameters(), extra(copied_bucket), "B more with a copied bucket",
-               fmt::format("{} B more in place (fp32: a gradient is 4 bytes)", in_place),
+  s.rows.equal("C02.2", s.bytes() * s.parameters(), extra(copied_bucket),
+               "B more with a copied bucket",
+               fmt::format("{} B more in place ({}: a gradient is {} bytes)", in_place,
+                           name_of_precision(s.options.precision), s.bytes()),
                in_place == 0);
 }
 
@@ -235,7 +240,8 @@ void elements_reduced(const Scene& s) {
     training_step(replica, s.shard(s.comm), s.comm, rung, counted, adam_of(s.options));
     account(name);
   }
-  const auto four = load_shards(s.context.device, s.digits.train, s.batch(), s.comm, 4);
+  const auto four =
+      load_shards(s.context.device, s.digits.train, s.batch(), s.comm, 4, s.options.precision);
   accumulated_step(replica, four, s.comm, per_layer, counted, adam_of(s.options));
   account("with 4 micro-batches");
   s.rows.holds("C02.8", same, seen + fmt::format(" (expected {} each)", s.parameters()));

@@ -35,7 +35,8 @@ std::int64_t gather_broadcast(Replica& replica, Counts samples, Communicator& co
   for (const Tensor gradient : replica.gradients) {
     if (comm.rank() == 0) {
       // Another rank's gradient, as long as its own; one at a time, whatever the number of ranks.
-      const Buffer incoming(*gradient.device(), Category::workspace, 1, gradient.count());
+      const Buffer incoming(*gradient.device(), Category::workspace, 1, gradient.count(),
+                            gradient.type());
       for (int r = 1; r < comm.size(); ++r) {
         comm.receive(r, incoming);
         add(gradient, incoming);
@@ -78,7 +79,7 @@ double add_local_gradients(Replica& replica, const Shard& shard,
   std::vector<Saved> saved;
   Tensor x = shard.x;
   for (std::size_t k = 0; k < shape.size(); ++k) {
-    saved.emplace_back(device, shape[k], shard.rows());
+    saved.emplace_back(device, shape[k], shard.rows(), replica.precision);
     forward(shape[k], replica.parameters[k], x, saved[k]);
     x = saved[k].output();
   }
@@ -91,7 +92,9 @@ double add_local_gradients(Replica& replica, const Shard& shard,
   Buffer keep;         // owns dy, once it is not the logits
   for (std::size_t k = shape.size(); k-- > 0;) {
     Buffer dx;  // the first layer's input is data: nobody asks for its gradient
-    if (k > 0) dx = Buffer(device, Category::activation, shard.rows(), shape[k].in);
+    if (k > 0) {
+      dx = Buffer(device, Category::activation, shard.rows(), shape[k].in, replica.precision);
+    }
     backward_input(shape[k], replica.parameters[k], saved[k], dy, dx);
     backward_weight(shape[k], saved[k], replica.gradients[k]);
     if (ready) ready(k);
@@ -112,13 +115,15 @@ void update(Replica& replica, std::int64_t samples, const AdamOptions& options) 
 
 // --- the replica ---
 
-Replica::Replica(Device& device, const ModelShape& model, std::uint64_t seed) : shape(model) {
+Replica::Replica(Device& device, const ModelShape& model, std::uint64_t seed, DType type)
+    : shape(model), precision(type) {
   for (std::size_t k = 0; k < shape.size(); ++k) {
     const std::int64_t count = shape[k].parameters();
-    parameters.emplace_back(device, Category::parameter, 1, count);
-    gradients.emplace_back(device, Category::gradient, 1, count);
-    optimizer.emplace_back(device, count);
-    initialise(shape[k], parameters[k], seed, static_cast<int>(k));
+    parameters.emplace_back(device, Category::parameter, 1, count, precision);
+    gradients.emplace_back(device, Category::gradient, 1, count, precision);
+    optimizer.emplace_back(device, count, precision);
+    initialise(shape[k], optimizer[k].weights(parameters[k]), seed, static_cast<int>(k));
+    optimizer[k].round_weights_into(parameters[k]);
   }
   zero_gradients(*this);
 }
@@ -128,14 +133,18 @@ void zero_gradients(Replica& replica) {
 }
 
 void broadcast_parameters(Replica& replica, Communicator& comm) {
-  for (const Tensor parameters : replica.parameters) comm.broadcast(parameters, 0);
+  for (std::size_t k = 0; k < replica.shape.size(); ++k) {
+    comm.broadcast(replica.optimizer[k].weights(replica.parameters[k]), 0);
+    replica.optimizer[k].round_weights_into(replica.parameters[k]);
+  }
 }
 
 std::uint64_t hash(const Replica& replica) {
   std::uint64_t h = 0;
   for (std::size_t k = 0; k < replica.shape.size(); ++k) {
-    for (const Tensor t : {replica.parameters[k].tensor(), replica.optimizer[k].m.tensor(),
-                           replica.optimizer[k].v.tensor()}) {
+    const auto& [m, v, master, step] = replica.optimizer[k];
+    for (const Tensor t :
+         {replica.parameters[k].tensor(), m.tensor(), v.tensor(), master.tensor()}) {
       h = h * 0x9E3779B97F4A7C15u + fivecuts::hash(t);
     }
   }

@@ -25,18 +25,21 @@
 
 namespace fivecuts::data_parallel {
 
-/// One rank's copy of everything: what DDP calls the module and its optimizer.
+/// One rank's copy of everything: what DDP calls the module and its optimizer. In bf16, parameters,
+/// gradients and activations take 2 bytes each, and the optimizer keeps the weights in f32 too.
 struct Replica {
-  Replica(Device& device, const ModelShape& shape, std::uint64_t seed);
+  Replica(Device& device, const ModelShape& shape, std::uint64_t seed,
+          DType precision = DType::f32);
 
   ModelShape shape;
+  DType precision;
   std::vector<Buffer> parameters, gradients;  ///< one flat bucket a layer: W, then b
   std::vector<AdamState> optimizer;
 };
 
 /// This rank's rows of a global batch of `global_rows`; any number of them, none too.
 struct Shard {
-  Buffer x;       ///< [rows, in]
+  Buffer x;       ///< [rows, in], in the precision of the replica
   Buffer labels;  ///< [rows], i64
   std::int64_t global_rows = 0;
   std::int64_t rows() const { return labels.tensor().count(); }

@@ -22,7 +22,7 @@ Verdict compare_gradient(const Replica& replica, std::int64_t samples,
     for (const double g : golden::flat(want[k]))
       mean.push_back(g / static_cast<double>(global_rows));
   }
-  return compare(comm, name, got, mean, one_pass);
+  return compare(comm, name, got, mean, tolerances_of(replica.precision).one_pass);
 }
 
 }  // namespace
@@ -49,8 +49,8 @@ std::vector<RungRow> climb(Context& context, Communicator& comm, const Digits& d
   }
   std::vector<RungRow> table;
   for (const auto& [name, rung] : all_rungs()) {
-    Replica replica(context.device, model_of(o), seed);
-    const auto shards = load_shards(context.device, digits.train, rows, comm, 1);
+    Replica replica(context.device, model_of(o), seed, o.precision);
+    const auto shards = load_shards(context.device, digits.train, rows, comm, 1, o.precision);
     std::int64_t calls = 0;
     const AllReduce counted = [&](Communicator& c, Tensor t) {
       ++calls;
@@ -83,7 +83,8 @@ std::vector<RungRow> climb(Context& context, Communicator& comm, const Digits& d
 }
 
 Reunion bring_together(Context& context, Communicator& comm, const TrainingOptions& o) {
-  Replica replica(context.device, model_of(o), static_cast<std::uint64_t>(o.seed + comm.rank()));
+  Replica replica(context.device, model_of(o), static_cast<std::uint64_t>(o.seed + comm.rank()),
+                  o.precision);
   const std::uint64_t before = hash(replica);
   Reunion reunion{distinct_replicas(replica, comm), 0, 0};
   broadcast_parameters(replica, comm);
@@ -91,6 +92,32 @@ Reunion bring_together(Context& context, Communicator& comm, const TrainingOptio
   const auto changed = comm.gather(static_cast<char>(hash(replica) != before));
   reunion.changed_ranks = static_cast<int>(std::count(changed.begin(), changed.end(), 1));
   return reunion;
+}
+
+Standstill stand_still(Context& context, Communicator& comm, const Digits& digits,
+                       const TrainingOptions& o, const AllReduce& all_reduce) {
+  const auto seed = static_cast<std::uint64_t>(o.seed);
+  const auto rows = batches_of(digits.train.count(), o.batch, seed, 0).front();
+  const auto shards = load_shards(context.device, digits.train, rows, comm, 1, DType::bf16);
+  const auto unchanged_after_steps = [&](bool keep_master) {
+    Replica replica(context.device, model_of(o), seed, DType::bf16);
+    std::vector<std::vector<float>> start;
+    for (const Tensor parameters : replica.parameters) start.push_back(copy_out(parameters));
+    for (AdamState& state : replica.optimizer) {
+      if (!keep_master) state.master = Buffer();
+    }
+    for (int k = 0; k < Standstill::steps; ++k) {
+      training_step(replica, shards.front(), comm, per_layer, all_reduce,
+                    {.learning_rate = Standstill::learning_rate});
+    }
+    std::int64_t unchanged = 0;
+    for (std::size_t k = 0; k < start.size(); ++k) {
+      const auto end = copy_out(replica.parameters[k]);
+      for (std::size_t i = 0; i < end.size(); ++i) unchanged += end[i] == start[k][i] ? 1 : 0;
+    }
+    return unchanged;
+  };
+  return {unchanged_after_steps(true), unchanged_after_steps(false)};
 }
 
 }  // namespace fivecuts::data_parallel

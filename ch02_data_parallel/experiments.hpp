@@ -31,6 +31,16 @@ struct Reunion {
 };
 Reunion bring_together(Context& context, Communicator& comm, const TrainingOptions& options);
 
+/// Collective. Why bf16 keeps its weights in f32 too: how many parameters are bit for bit what they
+/// were after many small steps in bf16, with these master weights and without.
+struct Standstill {
+  static constexpr int steps = 100;
+  static constexpr float learning_rate = 1e-5f;
+  std::int64_t with_master = 0, without = 0;
+};
+Standstill stand_still(Context& context, Communicator& comm, const Digits& digits,
+                       const TrainingOptions& options, const AllReduce& all_reduce);
+
 /// Collective. All claims whose home is this chapter. `trained`: the run's training. On a dry
 /// device those that need numbers are left out.
 void measure_claims(Context& context, Communicator& comm, const Digits& digits,

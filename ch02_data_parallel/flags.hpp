@@ -19,6 +19,13 @@ inline void declare(CLI::App& app, Options& o) {
   add_count(app, "--width", o.width, 1, 1'000'000, "width of its hidden layers");
   add_count(app, "--seed", o.seed, 0, INT32_MAX, "of the weights and the order of the data");
   add_positive(app, "--learning-rate", o.learning_rate, 0.01, "of Adam");
+  app.add_option_function<std::string>(
+         "--precision",
+         [&o](const std::string& name) { o.precision = name == "bf16" ? DType::bf16 : DType::f32; },
+         "of the replica: fp32, or bf16 with weights in f32 beside it")
+      ->check(CLI::IsMember({"fp32", "bf16"}))
+      ->type_name("NAME")
+      ->default_str("fp32");
   std::vector<std::string> names;
   for (const NamedRung& rung : all_rungs()) names.emplace_back(rung.name);
   const auto choose = [&o](const std::string& chosen) {

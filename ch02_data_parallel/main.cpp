@@ -24,10 +24,11 @@ int story(Context& context, const Options& o) {
   Communicator dp = context.world.split("dp", [](int) { return 0; });
   const ModelShape model = model_of(o);
   context.say(
-      "ch02 data parallel: {} rank(s) on {} over {}, {} parameters in {} layers\n"
+      "ch02 data parallel: {} rank(s) on {} over {}, {} parameters in {} layers{}\n"
       "global batch {}, data parallel {}, accumulation {}, rows of a micro-batch {} at most\n\n",
       dp.size(), fivecuts::name_of(context.device.kind()), dp.transport().name(),
-      parameter_count(model), model.size(), o.batch, dp.size(), o.micro_batches,
+      parameter_count(model), model.size(), o.precision == DType::bf16 ? ", in bf16" : "", o.batch,
+      dp.size(), o.micro_batches,
       part_of(part_of(o.batch, dp.size(), 0).count, static_cast<int>(o.micro_batches), 0).count);
 
   const std::vector<RungRow> ladder = climb(context, dp, digits, o, library_all_reduce);
@@ -49,6 +50,7 @@ int story(Context& context, const Options& o) {
         reunion.distinct_before, reunion.distinct_after, reunion.changed_ranks);
     ok = training_follows_golden(context, dp, digits, o, result) && ok &&
          reunion.distinct_after == 1;
+    if (o.precision == DType::bf16) show_standstill(context, dp, digits, o);
   }
   show_times(context, time_steps(context, o, library_all_reduce), figure, trace);
   measure_claims(context, dp, digits, o, library_all_reduce, result, claims);

@@ -44,6 +44,7 @@ Times time_steps(const Context& context, const TrainingOptions& o, const AllRedu
   const bool own = context.device.dry();
   times.model = own ? DryModel{model_of(o), part_of(o.batch, context.size(), 0).count}
                     : DryModel{ModelShape(4, {10'000, 10'000, true, true, false}), 512};
+  times.model.precision = o.precision;
   times.ranks = own ? context.size() : 4;
   context.world.on_rank_0([&] {
     const Cluster& cluster = context.clock.cluster();
@@ -96,16 +97,30 @@ bool training_follows_golden(Context& context, Communicator& dp, const Digits& d
   return result.early.ok && result.weights.ok && result.loss.ok;
 }
 
+void show_standstill(Context& context, Communicator& dp, const Digits& digits,
+                     const TrainingOptions& o) {
+  const Standstill still = stand_still(context, dp, digits, o, library_all_reduce);
+  const auto percent = [&](std::int64_t unchanged) {
+    return 100.0 * static_cast<double>(unchanged) /
+           static_cast<double>(parameter_count(model_of(o)));
+  };
+  context.say(
+      "bf16 after {} steps of at most {}: {:.1f} % of the parameters have not moved, without "
+      "master "
+      "weights {:.1f} %\n\n",
+      Standstill::steps, Standstill::learning_rate, percent(still.with_master),
+      percent(still.without));
+}
+
 void show_times(const Context& context, const Times& times,
                 const std::optional<OutputFile>& figure_file,
                 const std::optional<OutputFile>& trace_file) {
   const std::string& cluster = context.clock.cluster().name;
   context.say(
-      "A step on the virtual cluster '{}': {} parameters in fp32, {} rows a rank, dry. Weak "
-      "scaling: the "
-      "time\n"
-      "of one rank over that of many\n{}\n",
-      cluster, parameter_count(times.model.shape), times.model.rows, scaling_table(times));
+      "A step on the virtual cluster '{}': {} parameters in {}, {} rows a rank, dry. Weak scaling:\n"
+      "the time of one rank over that of many\n{}\n",
+      cluster, parameter_count(times.model.shape), name_of_precision(times.model.precision),
+      times.model.rows, scaling_table(times));
   if (context.rank() != 0) return;
   const auto panels = times.timelines();
   for (const Timeline& panel : panels) {

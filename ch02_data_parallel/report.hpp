@@ -32,6 +32,10 @@ void show_times(const Context& context, const Times& times,
                 const std::optional<OutputFile>& figure_file,
                 const std::optional<OutputFile>& trace_file);
 
+/// Collective. Prints what bf16 does without master weights.
+void show_standstill(Context& context, Communicator& dp, const Digits& digits,
+                     const TrainingOptions& options);
+
 /// Collective. Trains and prints each epoch; true if the weights and losses followed golden's.
 bool training_follows_golden(Context& context, Communicator& dp, const Digits& digits,
                              const TrainingOptions& options, TrainingResult& result);

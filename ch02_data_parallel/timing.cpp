@@ -9,7 +9,7 @@ namespace fivecuts::data_parallel {
 namespace {
 
 Shard dry_shard(Device& device, const DryModel& model, int ranks) {
-  return {Buffer(device, Category::activation, model.rows, model.shape.front().in),
+  return {Buffer(device, Category::activation, model.rows, model.shape.front().in, model.precision),
           Buffer(device, Category::activation, 1, model.rows, DType::i64), model.rows * ranks};
 }
 
@@ -46,7 +46,7 @@ TimedStep time_step(const NamedStep& step, const DryModel& model, int ranks,
   dry.cluster = cluster;
   const auto of_ranks = world_results<RankStep>(ranks, dry, [&](Context& context) {
     Communicator dp = context.world.split("dp", [](int) { return 0; });
-    Replica replica(context.device, model.shape, 1);
+    Replica replica(context.device, model.shape, 1, model.precision);
     const Shard shard = dry_shard(context.device, model, ranks);
     const double start = context.clock.now();
     context.clock.log().record(true);

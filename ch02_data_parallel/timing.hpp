@@ -19,6 +19,7 @@ NamedStep step_of(const std::string& name, const AllReduce& all_reduce);
 struct DryModel {
   ModelShape shape;
   std::int64_t rows = 0;
+  DType precision = DType::f32;
 };
 
 struct TimedStep {

@@ -29,7 +29,7 @@ double step(Replica& replica, std::span<const Shard> shards, Communicator& comm,
   return training_step(replica, shards.front(), comm, o.rung, all_reduce, adam_of(o));
 }
 
-Verdict compare_weights(const Replica& replica, const golden::Model& model,
+Verdict compare_weights(const Replica& replica, const golden::Model& model, Tolerance tolerance,
                         const Communicator& comm) {
   std::vector<float> got;
   std::vector<double> want;
@@ -39,17 +39,23 @@ Verdict compare_weights(const Replica& replica, const golden::Model& model,
     got.insert(got.end(), layer.begin(), layer.end());
     want.insert(want.end(), golden_layer.begin(), golden_layer.end());
   }
-  return compare(comm, "weights", got, want, trained_weights);
+  return compare(comm, "weights", got, want, tolerance);
 }
 
-Verdict compare_losses(std::span<const Epoch> epochs, const Communicator& comm) {
+Tolerance early_weights(const TrainingOptions& o) {
+  if (o.precision == DType::f32) return trained_weights;
+  return {tolerances_of(o.precision).early_steps * o.learning_rate, 0};
+}
+
+Verdict compare_losses(std::span<const Epoch> epochs, Tolerance tolerance,
+                       const Communicator& comm) {
   std::vector<float> got;
   std::vector<double> want;
   for (const Epoch& epoch : epochs) {
     got.push_back(static_cast<float>(epoch.loss));
     want.push_back(epoch.golden_loss);
   }
-  return compare(comm, "loss by epoch", got, want, trained_loss);
+  return compare(comm, "loss by epoch", got, want, tolerance);
 }
 
 double total(const Communicator& comm, double mine) {
@@ -74,6 +80,13 @@ std::vector<std::int64_t> labels_of(const Samples& data, std::span<const std::in
   return labels;
 }
 
+const char* name_of_precision(DType precision) {
+  return precision == DType::bf16 ? "bf16" : "fp32";
+}
+const Tolerances& tolerances_of(DType precision) {
+  return precision == DType::bf16 ? bf16_tolerances : f32_tolerances;
+}
+
 ModelShape model_of(const TrainingOptions& o) {
   return mlp_shape(Samples::pixels, o.width, Samples::classes, static_cast<int>(o.layers));
 }
@@ -83,14 +96,15 @@ AdamOptions adam_of(const TrainingOptions& o) {
 }
 
 bool follows_to_the_end(const TrainingOptions& o) {
-  return o.layers <= 4 && o.width <= 256 && o.batch >= 32 && o.learning_rate <= 3e-3 &&
-         o.epochs <= 60;
+  const bool narrow = o.precision == DType::bf16;
+  return o.layers <= (narrow ? 3 : 4) && o.batch >= (narrow ? 64 : 32) && o.width <= 256 &&
+         o.learning_rate <= 3e-3 && o.epochs <= 60;
 }
 
 Shard load_shard(Device& device, const Samples& data, std::span<const std::int64_t> rows,
-                 std::int64_t global_rows) {
+                 std::int64_t global_rows, DType precision) {
   const auto count = static_cast<std::int64_t>(rows.size());
-  Shard shard{Buffer(device, Category::activation, count, Samples::pixels),
+  Shard shard{Buffer(device, Category::activation, count, Samples::pixels, precision),
               Buffer(device, Category::activation, 1, count, DType::i64), global_rows};
   copy_in(rows_of(data, rows), shard.x);
   copy_in(labels_of(data, rows), shard.labels);
@@ -99,7 +113,7 @@ Shard load_shard(Device& device, const Samples& data, std::span<const std::int64
 
 std::vector<Shard> load_shards(Device& device, const Samples& data,
                                std::span<const std::int64_t> rows, const Communicator& comm,
-                               std::int64_t micro_batches) {
+                               std::int64_t micro_batches, DType precision) {
   std::vector<Shard> shards;
   const auto mine = part(rows, comm.size(), comm.rank());
   for (int m = 0; m < micro_batches; ++m) {
@@ -109,7 +123,7 @@ std::vector<Shard> load_shards(Device& device, const Samples& data,
       global +=
           static_cast<std::int64_t>(part(part(rows, comm.size(), r), micro_batches, m).size());
     }
-    shards.push_back(load_shard(device, data, part(mine, micro_batches, m), global));
+    shards.push_back(load_shard(device, data, part(mine, micro_batches, m), global, precision));
   }
   return shards;
 }
@@ -134,11 +148,11 @@ double accuracy(const Replica& replica, const Samples& data) {
     const Shard shard = load_shard(
         device, data,
         std::span(rows).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)),
-        count);
+        count, replica.precision);
     std::vector<Saved> saved;
     Tensor x = shard.x;
     for (std::size_t k = 0; k < replica.shape.size(); ++k) {
-      saved.emplace_back(device, replica.shape[k], count);
+      saved.emplace_back(device, replica.shape[k], count, replica.precision);
       forward(replica.shape[k], replica.parameters[k], x, saved[k]);
       x = saved[k].output();
     }
@@ -157,7 +171,8 @@ TrainingResult train(Context& context, Communicator& comm, const Digits& digits,
                      const std::function<void(std::size_t epoch, const Epoch&)>& report) {
   TrainingResult result;
   const auto seed = static_cast<std::uint64_t>(o.seed);
-  Replica replica(context.device, model_of(o), seed);
+  const Tolerances& within = tolerances_of(o.precision);
+  Replica replica(context.device, model_of(o), seed, o.precision);
   golden::Model golden(replica.shape, seed);
   const auto test_x = golden::matrix(digits.test.x, Samples::pixels);
   for (std::int64_t e = 0; e < o.epochs; ++e) {
@@ -168,10 +183,13 @@ TrainingResult train(Context& context, Communicator& comm, const Digits& digits,
       epoch.golden_loss += golden.loss(x, labels);
       golden.step(x, labels, adam_of(o));
 
-      const auto shards = load_shards(context.device, digits.train, rows, comm, o.micro_batches);
+      const auto shards =
+          load_shards(context.device, digits.train, rows, comm, o.micro_batches, o.precision);
       epoch.loss += total(comm, step(replica, shards, comm, o, all_reduce));
       result.steps_with_equal_replicas += distinct_replicas(replica, comm) == 1 ? 1 : 0;
-      if (++result.steps == early_steps) result.early = compare_weights(replica, golden, comm);
+      if (++result.steps == early_steps) {
+        result.early = compare_weights(replica, golden, early_weights(o), comm);
+      }
     }
     epoch.loss /= static_cast<double>(digits.train.count());
     epoch.golden_loss /= static_cast<double>(digits.train.count());
@@ -180,8 +198,8 @@ TrainingResult train(Context& context, Communicator& comm, const Digits& digits,
     result.epochs.push_back(epoch);
     if (report) report(result.epochs.size(), epoch);
   }
-  result.loss = compare_losses(result.epochs, comm);
-  result.weights = compare_weights(replica, golden, comm);
+  result.loss = compare_losses(result.epochs, within.trained_loss, comm);
+  result.weights = compare_weights(replica, golden, within.trained_weights, comm);
   if (result.steps < early_steps) result.early = result.weights;
   return result;
 }

@@ -16,9 +16,14 @@ struct TrainingOptions {
   std::int64_t layers = 3, width = 64;
   std::int64_t seed = 1;
   double learning_rate = 3e-3;
+  DType precision = DType::f32;
   bool overlap = false;  ///< overlapped_step instead of training_step
   Rung rung = per_layer;
 };
+
+/// What --precision calls it.
+const char* name_of_precision(DType precision);
+const Tolerances& tolerances_of(DType precision);
 
 ModelShape model_of(const TrainingOptions& options);
 AdamOptions adam_of(const TrainingOptions& options);
@@ -29,12 +34,12 @@ std::vector<std::int64_t> labels_of(const Samples& data, std::span<const std::in
 
 /// The same rows on the device, as a shard of a global batch of `global_rows`.
 Shard load_shard(Device& device, const Samples& data, std::span<const std::int64_t> rows,
-                 std::int64_t global_rows);
+                 std::int64_t global_rows, DType precision = DType::f32);
 
 /// This rank's contiguous part of the global batch `rows`, in `micro_batches` contiguous parts.
 std::vector<Shard> load_shards(Device& device, const Samples& data,
                                std::span<const std::int64_t> rows, const Communicator& comm,
-                               std::int64_t micro_batches);
+                               std::int64_t micro_batches, DType precision = DType::f32);
 
 /// Global batches of one epoch, each a list of rows of `count` samples; the last one may be
 /// shorter.

@@ -76,30 +76,42 @@ class World : public std::enable_shared_from_this<World> {
 };
 
 /// The sum or maximum over the ranks of the elements in `part`. In the order of the ranks, so that
-/// its bits do not depend on how many elements there are, or who asks.
+/// its bits do not depend on how many elements there are, or who asks. bf16 is reduced in float and
+/// rounded once.
 template <class T>
 void reduce_as(const std::vector<Given>& all, Part part, Reduction reduction, T* out) {
-  const auto numbers_of = [part](const Given& one) {
-    return one.whole.part(part.first, part.count).template as<T>();
-  };
-  std::ranges::copy(numbers_of(all[0]), out);
-  for (std::size_t r = 1; r < all.size(); ++r) {
-    const std::span<const T> next = numbers_of(all[r]);
-    for (std::size_t i = 0; i < next.size(); ++i) {
-      out[i] = reduction == Reduction::sum ? out[i] + next[i] : std::max(out[i], next[i]);
+  using Result = std::conditional_t<std::is_same_v<T, Bf16>, float, T>;
+  constexpr std::int64_t block = 1024;  // elements at a time, so that these stay in the cache
+  Result results[block];
+  for (std::int64_t first = 0; first < part.count; first += block) {
+    const std::int64_t count = std::min(block, part.count - first);
+    const auto numbers_of = [&, at = part.first + first](const Given& one) {
+      return one.whole.part(at, count).template as<T>();
+    };
+    std::ranges::copy(numbers_of(all[0]), results);
+    for (std::size_t r = 1; r < all.size(); ++r) {
+      const std::span<const T> next = numbers_of(all[r]);
+      for (std::size_t i = 0; i < next.size(); ++i) {
+        const Result number = next[i];
+        results[i] =
+            reduction == Reduction::sum ? results[i] + number : std::max(results[i], number);
+      }
     }
+    std::copy_n(results, count, out + first);
   }
 }
 
 void reduce(const std::vector<Given>& all, Part part, Reduction reduction, std::byte* out) {
   const DType type = all[0].whole.type();
-  require(type == DType::f32 || type == DType::i64, "the threads transport adds f32 and i64 only");
   const auto nowhere = [](const Given& one) { return one.whole.data() == nullptr; };
   if (out == nullptr || std::ranges::any_of(all, nowhere)) return;
-  if (type == DType::f32) {
-    reduce_as(all, part, reduction, reinterpret_cast<float*>(out));
-  } else {
-    reduce_as(all, part, reduction, reinterpret_cast<std::int64_t*>(out));
+  switch (type) {
+    case DType::f32:
+      return reduce_as(all, part, reduction, reinterpret_cast<float*>(out));
+    case DType::i64:
+      return reduce_as(all, part, reduction, reinterpret_cast<std::int64_t*>(out));
+    case DType::bf16:
+      return reduce_as(all, part, reduction, reinterpret_cast<Bf16*>(out));
   }
 }
 

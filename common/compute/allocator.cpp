@@ -1,12 +1,9 @@
 #include "common/compute/allocator.hpp"
 
-#include <cstdlib>
 #include <cstring>
-#include <new>
 #include <utility>
-#ifdef __linux__
-#include <sys/mman.h>
-#endif
+
+#include "common/compute/backend.hpp"
 
 namespace fivecuts {
 namespace {
@@ -27,17 +24,12 @@ std::size_t rounded(std::size_t bytes, std::size_t unit) {
 }  // namespace
 
 CachingAllocator::~CachingAllocator() {
-  for (void* data : from_system_) std::free(data);
+  for (void* data : from_system_) backend_->release(data);
 }
 
 void* CachingAllocator::from_system(std::size_t capacity) {
-  const bool huge = capacity >= huge_page;
-  void* data = std::aligned_alloc(huge ? huge_page : alignment, capacity);
-  if (data == nullptr) throw std::bad_alloc();
+  void* data = backend_->allocate(capacity);
   ++system_allocations_;
-#ifdef __linux__
-  if (huge) madvise(data, capacity, MADV_HUGEPAGE);
-#endif
   if (!pass_through) from_system_.push_back(data);
   return data;
 }
@@ -73,7 +65,7 @@ CachingAllocator::Block CachingAllocator::allocate(std::size_t bytes) {
 
 void CachingAllocator::release(Block block) {
   if (block.data == nullptr) return;
-  if (pass_through) return std::free(block.data);
+  if (pass_through) return backend_->release(block.data);
   const std::lock_guard lock(mutex_);
   free_.emplace(block.capacity, block.data);
 }

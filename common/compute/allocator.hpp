@@ -1,5 +1,5 @@
 #pragma once
-// Host memory that is asked from the system once and then reused: the first touch of a fresh page
+// Memory that is asked from the system once and then reused: the first touch of a fresh page
 // costs more than all the arithmetic done on it, so a training step must not allocate.
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +9,8 @@
 
 namespace fivecuts {
 
+class Backend;
+
 /// Blocks aligned to 256 bytes; large ones in huge pages where the system has them. A freed block
 /// is kept for the next request of about its size until the allocator ends. Under the address and
 /// thread sanitizers every request goes to the system, so that they see each block's whole life.
@@ -16,7 +18,8 @@ class CachingAllocator {
  public:
   static constexpr std::size_t alignment = 256;
 
-  CachingAllocator() = default;
+  /// Memory of `backend`'s kind; without one, nothing can be allocated.
+  explicit CachingAllocator(Backend* backend) : backend_(backend) {}
   CachingAllocator(const CachingAllocator&) = delete;
   CachingAllocator& operator=(const CachingAllocator&) = delete;
   ~CachingAllocator();
@@ -34,6 +37,7 @@ class CachingAllocator {
  private:
   void* from_system(std::size_t capacity);
   void* fresh(std::size_t capacity);
+  Backend* backend_;
   mutable std::mutex mutex_;
   std::multimap<std::size_t, void*> free_;
   std::vector<void*> from_system_;  ///< given back at the end

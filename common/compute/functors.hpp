@@ -1,16 +1,14 @@
 #pragma once
 // The element-wise mathematics, once, as named functors that any device can run. Private to
 // common/compute. Each reads and writes an element once: on every device these are limited by
-// memory.
+// memory. T is how the elements are stored, float or Bf16; all arithmetic is in float, and what is
+// stored as Bf16 is rounded once.
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
-#ifdef __CUDACC__
-#define FIVECUTS_HD __host__ __device__
-#else
-#define FIVECUTS_HD
-#endif
+#include "common/compute/backend.hpp"
 
 namespace fivecuts::detail {
 
@@ -65,70 +63,71 @@ struct Gelu {
 };
 
 /// z += bias (if any); y = gelu(z).
-template <bool has_bias>
+template <class T, bool has_bias>
 struct BiasGelu {
-  const float* bias;
-  float* z;
-  float* y;
+  const T* bias;
+  T* z;
+  T* y;
   std::int64_t cols;
   FIVECUTS_HD void operator()(std::int64_t r, std::int64_t c) const {
     const std::int64_t i = r * cols + c;
     float v = z[i];
     if constexpr (has_bias) {
-      v += bias[c];
+      v += static_cast<float>(bias[c]);
       z[i] = v;
     }
     y[i] = Gelu::value(v);
   }
 };
 
+template <class T>
 struct AddBias {
-  const float* bias;
-  float* z;
+  const T* bias;
+  T* z;
   std::int64_t cols;
-  FIVECUTS_HD void operator()(std::int64_t r, std::int64_t c) const { z[r * cols + c] += bias[c]; }
+  FIVECUTS_HD void operator()(std::int64_t r, std::int64_t c) const {
+    z[r * cols + c] = z[r * cols + c] + bias[c];
+  }
 };
 
 /// z = dy * gelu'(z): the gradient takes the place of what it was computed from.
+template <class T>
 struct GeluBackward {
-  const float* dy;
-  float* z;
+  const T* dy;
+  T* z;
   FIVECUTS_HD void operator()(std::int64_t, std::int64_t i) const {
     z[i] = dy[i] * Gelu::slope(z[i]);
   }
 };
 
+/// T may be std::int64_t too.
 template <class T>
 struct Add {
   T* to;
   const T* from;
-  FIVECUTS_HD void operator()(std::int64_t, std::int64_t i) const { to[i] += from[i]; }
+  FIVECUTS_HD void operator()(std::int64_t, std::int64_t i) const { to[i] = to[i] + from[i]; }
 };
 
-/// The upper half of the bits, rounded by the lower half. NaN stays NaN.
 struct RoundToBf16 {
   const float* from;
-  std::uint16_t* to;
-  FIVECUTS_HD void operator()(std::int64_t, std::int64_t i) const {
-    const auto bits = std::bit_cast<std::uint32_t>(from[i]);
-    const std::uint32_t rounded = bits + 0x7FFFu + ((bits >> 16) & 1u);
-    const bool nan = (bits & 0x7FFFFFFFu) > 0x7F800000u;
-    to[i] = static_cast<std::uint16_t>((nan ? bits | 0x400000u : rounded) >> 16);
-  }
+  Bf16* to;
+  FIVECUTS_HD void operator()(std::int64_t, std::int64_t i) const { to[i] = from[i]; }
 };
 
+template <class T>
 struct Scale {
-  float* to;
+  T* to;
   float factor;
-  FIVECUTS_HD void operator()(std::int64_t, std::int64_t i) const { to[i] *= factor; }
+  FIVECUTS_HD void operator()(std::int64_t, std::int64_t i) const { to[i] = to[i] * factor; }
 };
 
 /// Sums of `width` neighbouring columns at a time, down the rows in order: the order of the
 /// additions depends on nothing but the number of rows.
+template <class From, class To>
 struct ColumnSums {
   static constexpr std::int64_t width = 16;
-  const float* from;
-  float* to;  // += column sums
+  const From* from;
+  To* to;  // += column sums
   std::int64_t rows, cols;
   FIVECUTS_HD void operator()(std::int64_t, std::int64_t block) const {
     const std::int64_t first = block * width;
@@ -137,66 +136,75 @@ struct ColumnSums {
       for (std::int64_t r = 0; r < rows; ++r) {
         for (std::int64_t k = 0; k < width; ++k) sums[k] += from[r * cols + first + k];
       }
-      for (std::int64_t k = 0; k < width; ++k) to[first + k] += sums[k];
+      for (std::int64_t k = 0; k < width; ++k) to[first + k] = to[first + k] + sums[k];
     } else {
       for (std::int64_t r = 0; r < rows; ++r) {
         for (std::int64_t c = first; c < cols; ++c) sums[c - first] += from[r * cols + c];
       }
-      for (std::int64_t c = first; c < cols; ++c) to[c] += sums[c - first];
+      for (std::int64_t c = first; c < cols; ++c) to[c] = to[c] + sums[c - first];
     }
   }
 };
 
 /// One row of logits becomes softmax(row) - onehot(label), and loss[row] = -log
-/// softmax(row)[label]. The largest logit is subtracted first, so nothing overflows.
+/// softmax(row)[label]. The largest logit is subtracted first, so nothing overflows. The row holds
+/// its exponentials in between if it can; Bf16 would round them there, so they are computed again.
+template <class T>
 struct SoftmaxCrossEntropy {
-  float* logits;
+  static constexpr bool in_place = std::is_same_v<T, float>;
+  T* logits;
   const std::int64_t* labels;
   float* loss;
   std::int64_t cols;
+  // In the loop itself the same expression becomes a branch that is mostly predicted wrong (g++ 12).
+  FIVECUTS_HD static float larger(float a, float b) { return a > b ? a : b; }
   FIVECUTS_HD void operator()(std::int64_t r, std::int64_t) const {
     constexpr std::int64_t lanes = 16;
-    float* row = logits + r * cols;
+    T* row = logits + r * cols;
     float largest = row[0];
-    for (std::int64_t c = 1; c < cols; ++c) largest = row[c] > largest ? row[c] : largest;
+    for (std::int64_t c = 1; c < cols; ++c) largest = larger(row[c], largest);
     const float picked = row[labels[r]] - largest;
     float sums[lanes] = {};
     std::int64_t c = 0;
     for (; c + lanes <= cols; c += lanes) {
       for (std::int64_t k = 0; k < lanes; ++k) {
-        row[c + k] = exp_(row[c + k] - largest);
-        sums[k] += row[c + k];
+        const float power = exp_(row[c + k] - largest);
+        if constexpr (in_place) row[c + k] = power;
+        sums[k] += power;
       }
     }
     for (; c < cols; ++c) {
-      row[c] = exp_(row[c] - largest);
-      sums[0] += row[c];
+      const float power = exp_(row[c] - largest);
+      if constexpr (in_place) row[c] = power;
+      sums[0] += power;
     }
     float sum = 0;
     for (const float s : sums) sum += s;
     const float inverse = 1.0f / sum;
-    for (std::int64_t k = 0; k < cols; ++k) row[k] *= inverse;
-    row[labels[r]] -= 1.0f;
+    for (std::int64_t k = 0; k < cols; ++k) {
+      row[k] = (in_place ? static_cast<float>(row[k]) : exp_(row[k] - largest)) * inverse;
+    }
+    // From the power, not from its rounded share, which has too few bits left near 1.
+    row[labels[r]] = in_place ? row[labels[r]] - 1.0f : exp_(picked) * inverse - 1.0f;
     loss[r] = std::log(sum) - picked;
   }
 };
 
 /// Adam (Kingma and Ba, arXiv:1412.6980, algorithm 1), the bias corrections folded into two
 /// factors.
+template <class P, class G>
 struct Adam {
-  float* parameter;
-  const float* gradient;
+  P* parameter;
+  const G* gradient;
   float* m;
   float* v;
-  float beta1, beta2, epsilon;
-  float gradient_scale;  // multiplies the gradient before it is used
-  float step_size;       // learning rate / (1 - beta1^t)
-  float v_correction;    // 1 / (1 - beta2^t)
+  AdamStep step;
   FIVECUTS_HD void operator()(std::int64_t, std::int64_t i) const {
-    const float g = gradient[i] * gradient_scale;
-    m[i] = beta1 * m[i] + (1.0f - beta1) * g;
-    v[i] = beta2 * v[i] + (1.0f - beta2) * g * g;
-    parameter[i] -= step_size * m[i] / (sqrtf(v[i] * v_correction) + epsilon);
+    const float g = gradient[i] * step.gradient_scale;
+    m[i] = step.beta1 * m[i] + (1.0f - step.beta1) * g;
+    v[i] = step.beta2 * v[i] + (1.0f - step.beta2) * g * g;
+    parameter[i] =
+        parameter[i] - step.step_size * m[i] / (sqrtf(v[i] * step.v_correction) + step.epsilon);
   }
 };
 

@@ -1,3 +1,4 @@
+// Checks shapes, books the work, and hands it to the device's backend.
 #include "common/compute/operations.hpp"
 
 #include <algorithm>
@@ -6,84 +7,106 @@
 #include <initializer_list>
 #include <limits>
 
-#include "common/compute/for_each.hpp"
-#include "common/compute/functors.hpp"
+#include "common/compute/backend.hpp"
 
 namespace fivecuts {
 namespace {
 
-using detail::for_each;
 using std::int64_t;
 
 // Arithmetic operations an element, an exponential or a root counted as one: what is not a matrix
 // product is limited by memory, and no result depends on them.
 constexpr double gelu_flops = 10, softmax_flops = 5, adam_flops = 12;
 
-float* f32(Tensor t) { return t.as<float>().data(); }
-int64_t* i64(Tensor t) { return t.as<int64_t>().data(); }
-
 void same_count(Tensor a, Tensor b) {
   require(a.count() == b.count() && a.type() == b.type(), "two tensors differ in count or type");
 }
 
 /// Books an element-wise operation: `flops` an element of `on`, and the bytes of what it reads and
-/// writes. True if there are numbers to compute on.
-bool runs(const char* operation, Tensor on, double flops,
-          std::initializer_list<Tensor> reads_and_writes) {
-  if (on.device() == nullptr) return false;  // no elements either
+/// writes. Returns who computes it; nobody, where there are no numbers.
+Backend* book(const char* operation, Tensor on, double flops,
+              std::initializer_list<Tensor> reads_and_writes) {
+  if (on.device() == nullptr) return nullptr;  // no elements either
   Work work;
   work.flops = flops * static_cast<double>(on.count());
   for (const Tensor& t : reads_and_writes) work.bytes += static_cast<double>(t.bytes());
-  return on.device()->runs(operation, work);
+  return on.device()->book(operation, work);
 }
 
-void no_numbers(Tensor of) {
-  require(!of.dry(), "a dry tensor has no numbers to look at; --device cpu has");
+/// Likewise c [m, n] = a product of two matrices with `k` in common; that of bf16 may be kept in f32.
+Backend* book_product(bool shapes_match, int64_t k, Tensor a, Tensor b, Tensor c) {
+  require(shapes_match, "the shapes of a matrix product do not match");
+  const bool widened = a.type() == DType::bf16 && c.type() == DType::f32;
+  require(a.type() == b.type() && (a.type() == c.type() || widened),
+          "a matrix product of two types");
+  if (c.device() == nullptr) return nullptr;
+  Work work;
+  work.flops = 2 * static_cast<double>(c.count()) * static_cast<double>(k);
+  work.bytes = static_cast<double>(a.bytes() + b.bytes() + c.bytes());
+  work.thinnest = std::max<int64_t>(1, std::min({c.rows(), c.cols(), k}));
+  work.half = a.type() == DType::bf16;
+  return c.device()->book("product", work);
+}
+
+/// All bytes of a tensor, in host memory.
+std::vector<std::byte> bytes_out(Tensor from) {
+  require(!from.dry(), "a dry tensor has no numbers to look at; --device cpu has");
+  std::vector<std::byte> bytes(static_cast<std::size_t>(from.bytes()));
+  if (!bytes.empty()) from.device()->backend()->copy_out(from, bytes.data());
+  return bytes;
+}
+
+template <class T>
+std::vector<T> values_out(Tensor from) {
+  if (from.type() != dtype_of<T>()) from.wrong_type(dtype_of<T>());
+  const std::vector<std::byte> bytes = bytes_out(from);
+  std::vector<T> values(static_cast<std::size_t>(from.count()));
+  if (!values.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+template <class T>
+void values_in(std::span<const T> from, Tensor to) {
+  require(static_cast<int64_t>(from.size()) == to.count(), "copy_in needs equal counts");
+  if (to.type() != dtype_of<T>()) to.wrong_type(dtype_of<T>());
+  if (!from.empty() && !to.dry()) to.device()->backend()->copy_in(from.data(), to);
 }
 
 }  // namespace
 
 void zero(Tensor to) {
-  if (runs("zero", to, 0, {to}) && !to.empty())
-    std::memset(to.data(), 0, static_cast<std::size_t>(to.bytes()));
+  if (Backend* b = book("zero", to, 0, {to})) b->zero(to);
 }
 
 void copy(Tensor from, Tensor to) {
   same_count(from, to);
-  if (runs("copy", to, 0, {from, to}) && !to.empty())
-    std::memcpy(to.data(), from.data(), static_cast<std::size_t>(to.bytes()));
+  if (Backend* b = book("copy", to, 0, {from, to})) b->copy(from, to);
 }
 
 void round_to_bf16(Tensor from, Tensor to) {
   require(from.count() == to.count() && from.type() == DType::f32 && to.type() == DType::bf16,
           "rounding needs f32 and as many bf16");
-  if (!runs("round_to_bf16", to, 0, {from, to})) return;
-  for_each(1, to.count(),
-           detail::RoundToBf16{f32(from), reinterpret_cast<std::uint16_t*>(to.data())});
+  if (Backend* b = book("round_to_bf16", to, 0, {from, to})) b->round_to_bf16(from, to);
 }
 
 void copy_in(std::span<const float> from, Tensor to) {
-  require(static_cast<int64_t>(from.size()) == to.count(), "copy_in needs equal counts");
-  if (!from.empty() && !to.dry()) std::memcpy(f32(to), from.data(), from.size_bytes());
+  if (to.type() != DType::bf16) return values_in(from, to);
+  const std::vector<Bf16> rounded(from.begin(), from.end());
+  values_in(std::span<const Bf16>(rounded), to);
 }
-
-void copy_in(std::span<const int64_t> from, Tensor to) {
-  require(static_cast<int64_t>(from.size()) == to.count(), "copy_in needs equal counts");
-  if (!from.empty() && !to.dry()) std::memcpy(i64(to), from.data(), from.size_bytes());
-}
-
+void copy_in(std::span<const int64_t> from, Tensor to) { values_in(from, to); }
 std::vector<float> copy_out(Tensor from) {
-  const auto values = from.as<float>();
+  if (from.type() != DType::bf16) return values_out<float>(from);
+  const std::vector<Bf16> values = values_out<Bf16>(from);
   return {values.begin(), values.end()};
 }
 
 std::uint64_t hash(Tensor of) {
-  no_numbers(of);
-  std::uint64_t h = 0xCBF29CE484222325u ^ static_cast<std::uint64_t>(of.bytes());
-  for (int64_t at = 0; at < of.bytes(); at += 8) {
+  const std::vector<std::byte> bytes = bytes_out(of);
+  std::uint64_t h = 0xCBF29CE484222325u ^ bytes.size();
+  for (std::size_t at = 0; at < bytes.size(); at += 8) {
     std::uint64_t word = 0;
-    std::memcpy(&word, of.data() + at,
-                static_cast<std::size_t>(std::min<int64_t>(8, of.bytes() - at)));
+    std::memcpy(&word, &bytes[at], std::min<std::size_t>(8, bytes.size() - at));
     h = (h ^ word) * 0x100000001B3u;
     h ^= h >> 32;
   }
@@ -92,96 +115,104 @@ std::uint64_t hash(Tensor of) {
 
 void add(Tensor to, Tensor from) {
   same_count(to, from);
-  if (!runs("add", to, 1, {to, to, from})) return;
-  if (to.type() == DType::f32) {
-    for_each(1, to.count(), detail::Add<float>{f32(to), f32(from)});
-  } else {
-    for_each(1, to.count(), detail::Add<int64_t>{i64(to), i64(from)});
-  }
+  if (Backend* b = book("add", to, 1, {to, to, from})) b->add(to, from);
 }
 
 void scale(Tensor to, float factor) {
-  if (runs("scale", to, 1, {to, to})) for_each(1, to.count(), detail::Scale{f32(to), factor});
+  if (Backend* b = book("scale", to, 1, {to, to})) b->scale(to, factor);
 }
 
 void add_bias(Tensor z, Tensor bias) {
   require(bias.count() == z.cols(), "a bias needs one element for each column");
-  if (!runs("add_bias", z, 1, {z, z, bias})) return;
-  for_each(z.rows(), z.cols(), detail::AddBias{f32(bias), f32(z), z.cols()});
+  if (Backend* b = book("add_bias", z, 1, {z, z, bias})) b->add_bias(z, bias);
 }
 
 void bias_gelu(Tensor z, Tensor bias, Tensor y) {
   same_count(z, y);
   require(bias.empty() || bias.count() == z.cols(), "a bias needs one element for each column");
-  if (!runs("bias_gelu", z, gelu_flops, {z, z, y, bias})) return;
-  if (bias.empty()) {
-    for_each(z.rows(), z.cols(), detail::BiasGelu<false>{nullptr, f32(z), f32(y), z.cols()});
-  } else {
-    for_each(z.rows(), z.cols(), detail::BiasGelu<true>{f32(bias), f32(z), f32(y), z.cols()});
-  }
+  if (Backend* b = book("bias_gelu", z, gelu_flops, {z, z, y, bias})) b->bias_gelu(z, bias, y);
 }
 
 void gelu_backward(Tensor z, Tensor dy) {
   same_count(z, dy);
-  if (!runs("gelu_backward", z, gelu_flops, {z, z, dy})) return;
-  for_each(1, z.count(), detail::GeluBackward{f32(dy), f32(z)});
+  if (Backend* b = book("gelu_backward", z, gelu_flops, {z, z, dy})) b->gelu_backward(z, dy);
 }
 
 void add_column_sums(Tensor from, Tensor to) {
   require(to.count() == from.cols(), "column sums need one element for each column");
-  if (!runs("add_column_sums", from, 1, {from, to, to})) return;
-  const detail::ColumnSums sums{f32(from), f32(to), from.rows(), from.cols()};
-  for_each(1, (from.cols() + sums.width - 1) / sums.width, sums);
+  if (Backend* b = book("add_column_sums", from, 1, {from, to, to})) b->add_column_sums(from, to);
+}
+
+void multiply(Tensor a, Tensor b, Tensor c) {
+  const bool match = a.cols() == b.rows() && c.rows() == a.rows() && c.cols() == b.cols();
+  if (Backend* backend = book_product(match, a.cols(), a, b, c)) backend->multiply(a, b, c);
+}
+
+void multiply_transposed(Tensor a, Tensor b, Tensor c) {
+  const bool match = a.cols() == b.cols() && c.rows() == a.rows() && c.cols() == b.rows();
+  if (Backend* backend = book_product(match, a.cols(), a, b, c)) {
+    backend->multiply_transposed(a, b, c);
+  }
+}
+
+void add_transposed_product(Tensor a, Tensor b, Tensor c) {
+  const bool match = a.rows() == b.rows() && c.rows() == a.cols() && c.cols() == b.cols();
+  if (Backend* backend = book_product(match, a.rows(), a, b, c)) {
+    backend->add_transposed_product(a, b, c);
+  }
 }
 
 void softmax_cross_entropy(Tensor logits, Tensor labels, Tensor loss) {
   require(labels.count() == logits.rows() && loss.count() == logits.rows(),
           "the loss needs a label and a place for each row");
-  if (!runs("loss", logits, softmax_flops, {logits, logits, labels, loss})) return;
-  for (const int64_t label : labels.as<int64_t>()) {
-    require(label >= 0 && label < logits.cols(), "a label is not one of the classes");
+  if (Backend* b = book("loss", logits, softmax_flops, {logits, logits, labels, loss})) {
+    b->softmax_cross_entropy(logits, labels, loss);
   }
-  for_each(logits.rows(), 1,
-           detail::SoftmaxCrossEntropy{f32(logits), i64(labels), f32(loss), logits.cols()});
 }
 
 double sum(Tensor of) {
-  if (!runs("loss", of, 1, {of})) return of.empty() ? 0 : std::numeric_limits<double>::quiet_NaN();
+  if (book("loss", of, 1, {of}) == nullptr) {
+    return of.empty() ? 0 : std::numeric_limits<double>::quiet_NaN();
+  }
   double total = 0;
-  for (const float value : of.as<float>()) total += static_cast<double>(value);
+  for (const float value : copy_out(of)) total += static_cast<double>(value);
   return total;
 }
 
 int64_t count_equal_argmax(Tensor logits, Tensor labels) {
   require(labels.count() == logits.rows(), "a prediction needs one label for each row");
-  const auto values = logits.as<float>();
+  const std::vector<float> values = copy_out(logits);
+  const std::vector<int64_t> wanted = values_out<int64_t>(labels);
   int64_t correct = 0;
   for (int64_t r = 0; r < logits.rows(); ++r) {
-    const auto row = values.subspan(static_cast<std::size_t>(r * logits.cols()),
-                                    static_cast<std::size_t>(logits.cols()));
+    const auto row = std::span(values).subspan(static_cast<std::size_t>(r * logits.cols()),
+                                               static_cast<std::size_t>(logits.cols()));
     const auto best = std::max_element(row.begin(), row.end());
     // A row of NaN, or without classes, predicts nothing; not class 0.
     correct += best != row.end() && !std::isnan(*best) &&
-               best - row.begin() == labels.as<int64_t>()[static_cast<std::size_t>(r)];
+               best - row.begin() == wanted[static_cast<std::size_t>(r)];
   }
   return correct;
 }
 
 void adam(Tensor parameter, Tensor gradient, Tensor m, Tensor v, const AdamOptions& o, int64_t t,
           float gradient_scale) {
-  require(parameter.count() == gradient.count(), "two tensors differ in count or type");
-  same_count(parameter, m);
-  same_count(parameter, v);
+  require(parameter.count() == gradient.count() && parameter.count() == m.count(),
+          "the parameters, gradients and moments of Adam differ in count");
+  require(m.type() == DType::f32, "the moments of Adam are f32");
+  same_count(m, v);
   require(t >= 1, "the steps of Adam count from 1");
-  if (!runs("adam", parameter, adam_flops, {parameter, parameter, gradient, m, m, v, v})) return;
-  const double step = static_cast<double>(t);
-  const double correction1 = 1 - std::pow(static_cast<double>(o.beta1), step);
-  const double correction2 = 1 - std::pow(static_cast<double>(o.beta2), step);
-  for_each(1, parameter.count(),
-           detail::Adam{f32(parameter), f32(gradient), f32(m), f32(v), o.beta1, o.beta2, o.epsilon,
-                        gradient_scale,
-                        static_cast<float>(static_cast<double>(o.learning_rate) / correction1),
-                        static_cast<float>(1 / correction2)});
+  const double steps = static_cast<double>(t);
+  const double correction1 = 1 - std::pow(static_cast<double>(o.beta1), steps);
+  const double correction2 = 1 - std::pow(static_cast<double>(o.beta2), steps);
+  const AdamStep step{o.beta1,
+                      o.beta2,
+                      o.epsilon,
+                      gradient_scale,
+                      static_cast<float>(static_cast<double>(o.learning_rate) / correction1),
+                      static_cast<float>(1 / correction2)};
+  Backend* b = book("adam", parameter, adam_flops, {parameter, parameter, gradient, m, m, v, v});
+  if (b != nullptr) b->adam(parameter, gradient, m, v, step);
 }
 
 }  // namespace fivecuts

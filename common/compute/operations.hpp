@@ -1,6 +1,8 @@
 #pragma once
 // The closed list of things a device computes. Shapes must match exactly; a wrong one is a Failure.
 // All matrices are row-major. "x [b, i]" is b rows of i columns.
+// Numbers are f32 or bf16, all of an operation in one type unless it says otherwise. What is bf16 is
+// computed in f32 and rounded once, where it is stored: to the nearest, ties to even.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -11,22 +13,24 @@ namespace fivecuts {
 
 // --- moving ---
 void zero(Tensor to);
-void round_to_bf16(Tensor from, Tensor to);  ///< f32 to bf16, to the nearest, ties to even
-void copy(Tensor from, Tensor to);           ///< same count and type, no overlap
-void copy_in(std::span<const float> from, Tensor to);  ///< from host memory
+void round_to_bf16(Tensor from, Tensor to);            ///< f32 to bf16
+void copy(Tensor from, Tensor to);                     ///< same count and type, no overlap
+void copy_in(std::span<const float> from, Tensor to);  ///< from host memory; rounds into bf16
 void copy_in(std::span<const std::int64_t> from, Tensor to);
-std::vector<float> copy_out(Tensor from);  ///< to host memory; f32
+std::vector<float> copy_out(Tensor from);  ///< to host memory; bf16 is widened
 std::uint64_t hash(Tensor of);  ///< equal for equal bits and length (FNV-1a over 8-byte words)
 
 // --- element-wise ---
-void add(Tensor to, Tensor from);  ///< to += from; f32 or i64
+void add(Tensor to, Tensor from);  ///< to += from; i64 too
 void scale(Tensor to, float factor);
 void add_bias(Tensor z, Tensor bias);             ///< z [b, o] += bias [o]
 void bias_gelu(Tensor z, Tensor bias, Tensor y);  ///< z += bias (may be empty), y = gelu(z)
 void gelu_backward(Tensor z, Tensor dy);          ///< z = dy * gelu'(z)
-void add_column_sums(Tensor from, Tensor to);     ///< to [o] += the sums over rows of from [b, o]
+/// to [o] += the sums over rows of from [b, o]; each in a type of its own
+void add_column_sums(Tensor from, Tensor to);
 
 // --- matrix products (Eigen, or the BLAS it was built with) ---
+// c may be f32 where a and b are bf16.
 void multiply(Tensor a, Tensor b, Tensor c);             ///< c [m, n] = a [m, k] b [k, n]
 void multiply_transposed(Tensor a, Tensor b, Tensor c);  ///< c [m, n] = a [m, k] b^T, b is [n, k]
 /// c [m, n] += a^T b, a is [k, m], b [k, n]
@@ -34,7 +38,7 @@ void add_transposed_product(Tensor a, Tensor b, Tensor c);
 
 // --- loss and optimizer ---
 /// logits [b, classes] become d loss / d logits of the *sum* of losses; loss [b] holds a loss per
-/// row. labels [b] are i64 in [0, classes).
+/// row, in f32. labels [b] are i64 in [0, classes).
 void softmax_cross_entropy(Tensor logits, Tensor labels, Tensor loss);
 double sum(Tensor of);
 /// Rows whose largest logit is the label's.
@@ -45,7 +49,7 @@ struct AdamOptions {
 };
 /// Step `t` (1, 2, ...) over equal spans; m and v start as zeros. The gradient is multiplied by
 /// `gradient_scale` on the way, which saves the pass that a division by the batch size would cost.
-/// A dry gradient may be bf16; all else is f32.
+/// Parameters and gradient are each f32 or bf16, m and v are f32.
 void adam(Tensor parameter, Tensor gradient, Tensor m, Tensor v, const AdamOptions& options,
           std::int64_t t, float gradient_scale);
 

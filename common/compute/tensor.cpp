@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/compute/backend.hpp"
+
 namespace fivecuts {
 
 std::int64_t size_of(DType type) {
@@ -13,6 +15,13 @@ const char* name_of(DType type) {
   return names[static_cast<std::size_t>(type)];
 }
 const char* name_of(Device::Kind kind) { return kind == Device::Kind::cpu ? "cpu" : "meta"; }
+
+Device::Device(MemoryLedger& ledger, Kind kind, Clock* clock)
+    : ledger_(&ledger),
+      clock_(clock),
+      kind_(kind),
+      backend_(kind == Kind::cpu ? &cpu_backend() : nullptr),
+      allocator_(backend_) {}
 
 std::byte* Device::dry_address(std::int64_t bytes) {
   const auto size = (static_cast<std::uintptr_t>(bytes) + 255) / 256 * 256;
@@ -32,10 +41,7 @@ std::int64_t element_count(std::int64_t rows, std::int64_t cols) {
 }  // namespace
 
 void Tensor::wrong_type(DType wanted) const {
-  fail(fmt::format("a tensor of {} was read as {}{}", name_of(type_), name_of(wanted),
-                   type_ == DType::bf16
-                       ? ": the cpu stores bf16 but does not compute with it; --device meta counts"
-                       : ""));
+  fail(fmt::format("a tensor of {} was read as {}", name_of(type_), name_of(wanted)));
 }
 
 Tensor Tensor::part(std::int64_t first, std::int64_t count) const {

@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "common/compute/allocator.hpp"
+#include "common/compute/bf16.hpp"
 #include "common/observe/clock.hpp"
 #include "common/observe/memory_ledger.hpp"
 #include "common/support/error.hpp"
 
 namespace fivecuts {
 
-/// bf16 is stored, sent and counted; no cpu operation computes with it.
 enum class DType : std::uint8_t { f32, i64, bf16 };
 std::int64_t size_of(DType type);  ///< bytes of one element
 const char* name_of(DType type);
@@ -28,6 +28,12 @@ template <>
 constexpr DType dtype_of<std::int64_t>() {
   return DType::i64;
 }
+template <>
+constexpr DType dtype_of<Bf16>() {
+  return DType::bf16;
+}
+
+class Backend;
 
 /// One rank's memory and arithmetic. Buffers keep a pointer to it, so it must outlive them. A
 /// `meta` device allocates and computes nothing and counts everything: the same program runs dry at
@@ -36,8 +42,7 @@ class Device {
  public:
   enum class Kind { cpu, meta };
 
-  explicit Device(MemoryLedger& ledger, Kind kind = Kind::cpu, Clock* clock = nullptr)
-      : ledger_(&ledger), clock_(clock), kind_(kind) {}
+  explicit Device(MemoryLedger& ledger, Kind kind = Kind::cpu, Clock* clock = nullptr);
   Device(const Device&) = delete;
 
   Kind kind() const { return kind_; }
@@ -45,12 +50,13 @@ class Device {
   MemoryLedger& memory() const { return *ledger_; }
   const WorkLedger& work() const { return work_; }
   CachingAllocator& allocator() { return allocator_; }
+  Backend* backend() const { return backend_; }  ///< none on `meta`
 
-  /// Books one operation in the ledger and on the clock. True if it is to be computed too.
-  bool runs(const char* operation, const Work& work) {
+  /// Books one operation in the ledger and on the clock. Returns who computes it; nobody on `meta`.
+  Backend* book(const char* operation, const Work& work) {
     work_.add(work);
     if (clock_ != nullptr) clock_->compute(operation, work);
-    return !dry();
+    return backend_;
   }
   /// An event `name` of the clock around what is computed while it lives.
   Clock::Span span(const char* name) {
@@ -64,6 +70,7 @@ class Device {
   MemoryLedger* ledger_;
   Clock* clock_;
   Kind kind_;
+  Backend* backend_;
   WorkLedger work_;
   CachingAllocator allocator_;
   Clock no_clock_;
@@ -95,6 +102,7 @@ class Tensor {
   Tensor shaped(std::int64_t rows, std::int64_t cols) const;
 
   bool dry() const { return device_ != nullptr && device_->dry(); }
+  [[noreturn]] void wrong_type(DType wanted) const;
 
   /// The elements where they lie. Fails if T is not the element type, or if there are no numbers.
   template <class T>
@@ -105,7 +113,6 @@ class Tensor {
   }
 
  private:
-  [[noreturn]] void wrong_type(DType wanted) const;
   Device* device_ = nullptr;
   std::byte* data_ = nullptr;
   DType type_ = DType::f32;

@@ -15,8 +15,17 @@ struct AdamState {
     zero(m);
     zero(v);
   }
+  /// What takes the updates: the copy in f32 if there is one, or else the parameters themselves.
+  Tensor weights(Tensor parameters) const {
+    return master.tensor().device() != nullptr ? master.tensor() : parameters;
+  }
+  /// Makes the parameters what that copy is, rounded.
+  void round_weights_into(Tensor parameters) const {
+    if (master.tensor().device() != nullptr) round_to_bf16(master, parameters);
+  }
+
   Buffer m, v;
-  Buffer master;          ///< whose owner sets it to the first weights; no memory if all is f32
+  Buffer master;          ///< its owner sets it to the first weights; not there if all is f32
   std::int64_t step = 0;  ///< updates so far
 };
 
@@ -26,10 +35,9 @@ inline void adam_step(Tensor parameters, Tensor gradient_sum, std::int64_t sampl
                       AdamState& state, const AdamOptions& options) {
   require(samples > 0, "there is no mean gradient over no samples");
   const auto span = parameters.device()->span("update");
-  const bool mixed = parameters.type() == DType::bf16;
-  adam(mixed ? state.master.tensor() : parameters, gradient_sum, state.m, state.v, options,
-       ++state.step, 1.0f / static_cast<float>(samples));
-  if (mixed) round_to_bf16(state.master, parameters);
+  adam(state.weights(parameters), gradient_sum, state.m, state.v, options, ++state.step,
+       1.0f / static_cast<float>(samples));
+  state.round_weights_into(parameters);
 }
 
 }  // namespace fivecuts

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "common/compute/operations.hpp"
+
 namespace fivecuts {
 namespace {
 
@@ -39,12 +41,11 @@ float uniform(std::uint64_t seed, std::uint32_t tensor, std::int64_t row, std::i
 void fill_uniform(Tensor to, std::uint64_t seed, std::uint32_t tensor, float bound,
                   std::int64_t first_row, std::int64_t first_col) {
   if (to.dry()) return;
-  const auto values = to.as<float>();
-  std::size_t at = 0;
+  std::vector<float> row(static_cast<std::size_t>(to.cols()));
   for (std::int64_t r = 0; r < to.rows(); ++r) {
-    for (std::int64_t c = 0; c < to.cols(); ++c) {
-      values[at++] = bound * uniform(seed, tensor, first_row + r, first_col + c);
-    }
+    std::int64_t col = first_col;
+    for (float& value : row) value = bound * uniform(seed, tensor, first_row + r, col++);
+    copy_in(row, to.part(r * to.cols(), to.cols()));
   }
 }
 

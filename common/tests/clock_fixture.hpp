@@ -14,7 +14,7 @@ inline CommonOptions with(Cluster cluster, Device::Kind device = Device::Kind::c
 
 /// An operation of so many FLOP.
 inline void compute(Context& context, double flops) {
-  context.device.runs("work", {.flops = flops});
+  context.device.book("work", {.flops = flops});
 }
 
 inline Buffer floats(Context& context, std::int64_t count) {

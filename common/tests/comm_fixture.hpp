@@ -9,9 +9,11 @@
 
 namespace fivecuts {
 
-/// What `rank` puts at `index`. Small enough that sums over a few ranks are exact in f32; a
-/// shifted, swapped or repeated piece gives other numbers.
-inline std::int64_t value(int rank, std::int64_t index) { return index % 1009 * 8 + rank + 1; }
+/// What `rank` puts at `index`. A shifted, swapped or repeated piece gives other numbers. Small
+/// enough that sums over a few ranks are exact: in f32, and in bf16 up to 256, so those of 5 ranks.
+inline std::int64_t value(int rank, std::int64_t index, DType type = DType::f32) {
+  return index % (type == DType::bf16 ? 7 : 1009) * 8 + rank + 1;
+}
 
 /// Awkward sizes, and those around the limits where MPI stops to buffer a message (1 KB to 128 KB).
 std::vector<std::int64_t> sizes(int ranks);
@@ -24,6 +26,8 @@ Buffer filled(Context& context, DType type, std::int64_t count, const F& f) {
     const auto at = static_cast<std::size_t>(i);
     if (type == DType::f32) {
       buffer.tensor().as<float>()[at] = static_cast<float>(f(i));
+    } else if (type == DType::bf16) {
+      buffer.tensor().as<Bf16>()[at] = static_cast<float>(f(i));
     } else {
       buffer.tensor().as<std::int64_t>()[at] = f(i);
     }
@@ -31,7 +35,7 @@ Buffer filled(Context& context, DType type, std::int64_t count, const F& f) {
   return buffer;
 }
 inline Buffer of_rank(Context& context, DType type, std::int64_t count, int rank) {
-  return filled(context, type, count, [rank](std::int64_t i) { return value(rank, i); });
+  return filled(context, type, count, [&](std::int64_t i) { return value(rank, i, type); });
 }
 /// No message holds these numbers.
 inline Buffer blank(Context& context, DType type, std::int64_t count) {
@@ -40,8 +44,9 @@ inline Buffer blank(Context& context, DType type, std::int64_t count) {
 
 inline double element(Tensor tensor, std::int64_t index) {
   const auto at = static_cast<std::size_t>(index);
-  return tensor.type() == DType::f32 ? static_cast<double>(tensor.as<float>()[at])
-                                     : static_cast<double>(tensor.as<std::int64_t>()[at]);
+  if (tensor.type() == DType::f32) return static_cast<double>(tensor.as<float>()[at]);
+  if (tensor.type() == DType::bf16) return static_cast<double>(tensor.as<Bf16>()[at]);
+  return static_cast<double>(tensor.as<std::int64_t>()[at]);
 }
 
 /// Every element is f(index).
@@ -55,11 +60,11 @@ testing::AssertionResult holds(Tensor tensor, const F& f) {
   return testing::AssertionSuccess();
 }
 inline testing::AssertionResult holds_of_rank(Tensor tensor, int rank) {
-  return holds(tensor, [rank](std::int64_t i) { return value(rank, i); });
+  return holds(tensor, [&](std::int64_t i) { return value(rank, i, tensor.type()); });
 }
 
 using GuardAndType = std::tuple<bool, DType>;
-/// Each COMM_TEST of such a suite runs with and without the guard, for f32 and for i64.
+/// Each COMM_TEST of such a suite runs with and without the guard, for each type.
 using CommTest = testing::TestWithParam<GuardAndType>;
 
 /// What such a test sees, on each rank.
@@ -75,6 +80,11 @@ class CommScene {
         right((rank + 1) % n),
         left((rank + n - 1) % n) {
     context.traffic.reset();
+  }
+  /// What `r` puts at `index`, in the type of this test; and the sum of that over all ranks.
+  std::int64_t value(int r, std::int64_t index) const { return fivecuts::value(r, index, type); }
+  std::int64_t sum_of_ranks(std::int64_t index) const {
+    return n * (value(0, index) - 1) + n * (n + 1) / 2;
   }
   /// What was measured or modelled for one operation of one communicator.
   Traffic traffic(const std::string& name, const std::string& operation, bool modelled = false) {
@@ -123,7 +133,8 @@ class CommScene {
   void suite##_##name##_scene::run()
 
 inline auto guards_and_types() {
-  return testing::Combine(testing::Values(true, false), testing::Values(DType::f32, DType::i64));
+  return testing::Combine(testing::Values(true, false),
+                          testing::Values(DType::f32, DType::i64, DType::bf16));
 }
 inline std::string guard_and_type(const testing::TestParamInfo<GuardAndType>& info) {
   const auto [guard, type] = info.param;

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "common/compute/allocator.hpp"
+#include "common/compute/backend.hpp"
 #include "common/tests/helpers.hpp"
 
 namespace fivecuts {
@@ -11,7 +12,7 @@ namespace {
 constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
 
 RANK_TEST(Allocator, AlignsAndReuses) {
-  CachingAllocator allocator;
+  CachingAllocator allocator(&cpu_backend());
   const auto round = [&] {
     std::vector<CachingAllocator::Block> blocks;
     for (const std::size_t bytes : {1u, 256u, 257u, 1000u, 3u << 20}) {
@@ -36,7 +37,7 @@ RANK_TEST(Allocator, AlignsAndReuses) {
 
 // More small blocks than one slab holds: none overlaps another, and all are reused.
 RANK_TEST(Allocator, CutsSmallBlocksFromAsManySlabsAsItTakes) {
-  CachingAllocator allocator;
+  CachingAllocator allocator(&cpu_backend());
   std::vector<CachingAllocator::Block> blocks;
   for (int k = 0; k < 100; ++k) {
     blocks.push_back(allocator.allocate((1u << 20) + 256u * static_cast<unsigned>(k % 7)));
@@ -55,7 +56,7 @@ RANK_TEST(Allocator, CutsSmallBlocksFromAsManySlabsAsItTakes) {
 
 RANK_TEST(Allocator, ReusesForARaggedBatchButNotForMuchLess) {
   if (sanitized) return;  // there nothing is reused
-  CachingAllocator allocator;
+  CachingAllocator allocator(&cpu_backend());
   const auto whole = allocator.allocate(100 * 256);
   allocator.release(whole);
   const auto ragged = allocator.allocate(90 * 256);

@@ -86,7 +86,7 @@ inline Buffer labels_buffer(const std::vector<std::int64_t>& labels) {
 }
 
 inline std::vector<double> doubles(Tensor tensor) {
-  const auto values = tensor.as<float>();
+  const auto values = copy_out(tensor);
   return {values.begin(), values.end()};
 }
 

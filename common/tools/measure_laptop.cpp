@@ -118,8 +118,7 @@ Json profile(const std::vector<std::pair<std::int64_t, double>>& rates, double b
   p["about"] = fmt::format(
       "a rank is one core of {}; another machine gives its own: measure_laptop", processor());
   p["peak_f32"] = entry(peak, "FLOP/s", on + ": the best of all " + product);
-  p["peak_bf16"] =
-      entry(peak, "FLOP/s", "assumed: as in f32, since this device computes nothing in bf16");
+  p["peak_bf16"] = entry(peak, "FLOP/s", "assumed: as in f32, in which this device computes bf16");
   p["memory_bandwidth"] =
       entry(bandwidth, "B/s", on + ": a += b over 64 MiB each, three of them moved");
   p["memory"] = entry(memory / cores, "B",

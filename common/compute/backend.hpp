@@ -1,0 +1,55 @@
+#pragma once
+// What a kind of device does with its own memory: the arithmetic behind operations.hpp, which has
+// checked the shapes and booked the work before. A `meta` device has no backend. Private to
+// common/compute.
+#include <cstddef>
+
+#include "common/compute/tensor.hpp"
+
+namespace fivecuts {
+
+struct AdamStep {
+  float beta1, beta2, epsilon;
+  float gradient_scale;  ///< multiplies the gradient before it is used
+  float step_size;       ///< learning rate / (1 - beta1^t)
+  float v_correction;    ///< 1 / (1 - beta2^t)
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  /// A block of memory, aligned to 256 bytes; throws std::bad_alloc when the device has no more.
+  virtual void* allocate(std::size_t bytes) = 0;
+  virtual void release(void* data) noexcept = 0;
+
+  // --- moving ---
+  virtual void zero(Tensor to) = 0;
+  virtual void copy(Tensor from, Tensor to) = 0;
+  virtual void copy_in(const void* host, Tensor to) = 0;     ///< `host` may change when it returns
+  virtual void copy_out(Tensor from, void* host) const = 0;  ///< all is there when it returns
+  virtual void round_to_bf16(Tensor from, Tensor to) = 0;
+
+  // --- element-wise ---
+  virtual void add(Tensor to, Tensor from) = 0;
+  virtual void scale(Tensor to, float factor) = 0;
+  virtual void add_bias(Tensor z, Tensor bias) = 0;
+  virtual void bias_gelu(Tensor z, Tensor bias, Tensor y) = 0;
+  virtual void gelu_backward(Tensor z, Tensor dy) = 0;
+  virtual void add_column_sums(Tensor from, Tensor to) = 0;
+
+  // --- matrix products ---
+  virtual void multiply(Tensor a, Tensor b, Tensor c) = 0;
+  virtual void multiply_transposed(Tensor a, Tensor b, Tensor c) = 0;
+  virtual void add_transposed_product(Tensor a, Tensor b, Tensor c) = 0;
+
+  // --- loss and optimizer ---
+  virtual void softmax_cross_entropy(Tensor logits, Tensor labels, Tensor loss) = 0;
+  virtual void adam(Tensor parameter, Tensor gradient, Tensor m, Tensor v,
+                    const AdamStep& step) = 0;
+};
+
+/// The cpu's, one for all ranks of a process.
+Backend& cpu_backend();
+
+}  // namespace fivecuts
