@@ -142,7 +142,7 @@ RANK_TEST(Times, TheSameOverEveryTransportAndDry) {
   options.cluster = load_cluster("h100");
   std::vector<std::string> here;
   {
-    Context context(run.world.transport().split(0), options);
+    Context context(run.world.transport().split(0, "again"), options);
     here = context.world.gather_text(account_of(context));
     context.world.end_of_run();
   }

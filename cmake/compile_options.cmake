@@ -2,7 +2,7 @@
 include(CheckCXXCompilerFlag)
 add_library(fivecuts_options INTERFACE)
 target_include_directories(fivecuts_options INTERFACE ${PROJECT_SOURCE_DIR})
-target_compile_options(fivecuts_options INTERFACE
+set(options
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wold-style-cast
   # False alarms of GCC 12 and 13 in its own headers (bugs 105593 and 105651).
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized> $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
@@ -10,14 +10,15 @@ target_compile_options(fivecuts_options INTERFACE
   # -ffast-math, neither flag lets the compiler reorder sums or assume that there is no NaN.
   -fno-math-errno -fno-trapping-math)
 if(FIVECUTS_WERROR)
-  target_compile_options(fivecuts_options INTERFACE -Werror)
+  list(APPEND options -Werror)
 endif()
 if(FIVECUTS_NATIVE)
   check_cxx_compiler_flag(-march=native FIVECUTS_HAS_MARCH_NATIVE)
   if(FIVECUTS_HAS_MARCH_NATIVE)
-    target_compile_options(fivecuts_options INTERFACE -march=native)
+    list(APPEND options -march=native)
   endif()
 endif()
+target_compile_options(fivecuts_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${options}>")  # nvcc has its own: cuda.cmake
 if(FIVECUTS_SANITIZER STREQUAL "address")
   set(flags -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
 elseif(FIVECUTS_SANITIZER STREQUAL "thread")

@@ -94,13 +94,13 @@ bool overlap(Tensor a, Tensor b) {
 
 void Communicator::all_reduce(Tensor t, Reduction reduction) {
   const Guard::Watch watch = collective(Operation::all_reduce, t, reduction, -1);
-  if (!state_->observers.dry) state_->transport->all_reduce(t, reduction);
+  if (!state_->dry()) state_->transport->all_reduce(t, reduction);
 }
 
 void Communicator::broadcast(Tensor t, int root) {
   state_->check_peer(root);
   const Guard::Watch watch = collective(Operation::broadcast, t, Reduction::sum, root);
-  if (!state_->observers.dry) state_->transport->broadcast(t, root);
+  if (!state_->dry()) state_->transport->broadcast(t, root);
 }
 
 void Communicator::all_gather(Tensor part, Tensor whole) {
@@ -110,7 +110,7 @@ void Communicator::all_gather(Tensor part, Tensor whole) {
   require(!overlap(part, whole) || part.data() == whole.part(place.first, place.count).data(),
           "all_gather: a part that lies elsewhere in the whole than where it belongs");
   const Guard::Watch watch = collective(Operation::all_gather, whole, Reduction::sum, -1);
-  if (!state_->observers.dry) state_->transport->all_gather(part, whole);
+  if (!state_->dry()) state_->transport->all_gather(part, whole);
 }
 
 void Communicator::reduce_scatter(Tensor whole, Tensor part, Reduction reduction) {
@@ -119,13 +119,15 @@ void Communicator::reduce_scatter(Tensor whole, Tensor part, Reduction reduction
   require(part.type() == whole.type(), "reduce_scatter: a part of another type");
   require(!overlap(part, whole), "reduce_scatter: the part lies in the whole");
   const Guard::Watch watch = collective(Operation::reduce_scatter, whole, reduction, -1);
-  if (!state_->observers.dry) state_->transport->reduce_scatter(whole, part, reduction);
+  if (!state_->dry()) state_->transport->reduce_scatter(whole, part, reduction);
 }
 
 void Communicator::end_of_run() {
-  if (!state_->guarded()) return;
-  agree(*state_->transport, *state_->observers.guard, name(),
-        state_->envelope(Operation::end_of_run, Tensor()));
+  if (state_->guarded()) {
+    agree(*state_->transport, *state_->observers.guard, name(),
+          state_->envelope(Operation::end_of_run, Tensor()));
+  }
+  state_->observers.device->synchronize();  // a GPU too has ended its part
 }
 
 // --- the control channel ---

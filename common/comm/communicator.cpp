@@ -42,7 +42,9 @@ Communicator::Communicator(std::string name, std::unique_ptr<Transport> transpor
     state->world_ranks = world_ranks;
     return state;
   };
-  std::unique_ptr<Transport> second = transport->split(0);
+  const auto watch =
+      observers.guard->watch([&] { return fmt::format("the others to form '{}'", name); });
+  std::unique_ptr<Transport> second = transport->split(0, name + ".async");
   state_ = lane_of(std::move(transport));
   state_->lane = lane_of(std::move(second));
 }
@@ -63,7 +65,9 @@ Communicator Communicator::split(const std::string& name,
   const int group = group_of(rank());
   require(group >= 0, "a group is numbered 0 or above");
   const int world_rank = state_->world_ranks[static_cast<std::size_t>(rank())];
-  return {name, state_->transport->split(group), world_rank, state_->observers};
+  const auto watch =
+      state_->observers.guard->watch([&] { return fmt::format("the others to form '{}'", name); });
+  return {name, state_->transport->split(group, name), world_rank, state_->observers};
 }
 
 // --- messages ---
@@ -140,20 +144,29 @@ void Communicator::exchange_all(std::span<const Transfer> transfers) {
 
 Pending Communicator::async_work(std::function<void(Communicator&)> work) {
   require(state_->lane != nullptr, "async() inside async()");
+  struct End {
+    double time = 0;  // on the clock
+    Device::Mark mark;
+  };
   Clock& clock = *state_->observers.clock;
-  auto ended = std::make_shared<double>(0);  // on the clock
-  auto future = std::make_shared<std::future<void>>(state_->observers.stream->run(
-      [lane = state_->lane, work = std::move(work), &clock, issued = clock.now(), ended] {
+  Device& device = *state_->observers.device;
+  auto end = std::make_shared<End>();
+  auto future = std::make_shared<std::future<void>>(
+      state_->observers.stream->run([lane = state_->lane, work = std::move(work), &clock, &device,
+                                     issued = clock.now(), from = device.mark(), end]() mutable {
         clock.idle_until(issued);
+        device.follow(from);
         Communicator second(lane);
         work(second);
-        *ended = clock.now();
+        work = nullptr;  // what it holds is given back in the order of this lane
+        *end = {clock.now(), device.mark()};
       }));
-  return Pending([state = state_, future, ended] {
+  return Pending([state = state_, &device, future, end] {
     const auto watch = state->observers.guard->watch(
         [&] { return fmt::format("what it started with async() on '{}'", state->name); });
     future->get();
-    state->wait_until(*ended, *ended, "wait for async", 0);
+    device.follow(end->mark);
+    state->wait_until(end->time, end->time, "wait for async", 0);
   });
 }
 

@@ -21,7 +21,7 @@ struct Observers {
   Guard* guard;
   CommStream* stream;
   Clock* clock;
-  bool dry = false;      ///< tensors have no numbers: messages are envelopes only
+  Device* device;        ///< on `meta` tensors have no numbers: messages are envelopes only
   bool verbose = false;  ///< one line a message
 };
 
@@ -78,7 +78,9 @@ class Communicator {
   /// Runs f(communicator) on the rank's communication stream while the caller goes on;
   /// `communicator` is this one's second lane, whose messages never mix with the caller's.
   /// Functions run in the order in which they were given, which must be the same on all ranks. Move
-  /// buffers into `f` to keep them alive.
+  /// buffers into `f` to keep them alive. A GPU runs them beside what the caller computes, each
+  /// after what the caller had asked for when it gave it, and wait() is when the caller's lane goes
+  /// on after it: the host need not wait.
   template <class F>
   Pending async(F f) {
     auto work = std::make_shared<F>(std::move(f));  // shared, so that f may hold what only moves

@@ -35,7 +35,8 @@ struct Communicator::State {
   bool guarded() const { return observers.guard->enabled(); }
   /// Whether an envelope goes ahead of each message: for the guard, for the clock, or as all there
   /// is of it.
-  bool announces() const { return guarded() || observers.clock->on() || observers.dry; }
+  bool announces() const { return guarded() || observers.clock->on() || dry(); }
+  bool dry() const { return observers.device->dry(); }
   int rank() const { return transport->rank(); }
   int size() const { return transport->size(); }
 
@@ -128,7 +129,7 @@ struct Communicator::State {
 
   /// Nothing, where there are no numbers to move.
   std::unique_ptr<InFlight> start(std::span<const Transfer> transfers) const {
-    return observers.dry ? nullptr : transport->start(transfers);
+    return dry() ? nullptr : transport->start(transfers);
   }
 
   /// On the clock: the caller goes on at `until`. `starts`: when the last message it waits for

@@ -16,6 +16,8 @@ struct CommonOptions {
   double timeout_s = 60;
   bool guard = true;
   Device::Kind device = Device::Kind::cpu;
+  int gpu = 0;        ///< on `cuda`: this rank's, of those that it sees (device_choice.hpp)
+  bool nccl = false;  ///< on `cuda`: else data goes by way of host memory
   std::optional<Cluster> cluster;  ///< what the clock counts by; none: it is off
   bool verbose = false;
   std::string language = "en";  ///< of the claims: "en" or "zh"
@@ -23,17 +25,11 @@ struct CommonOptions {
 
 class Context {
  public:
-  Context(std::unique_ptr<Transport> world_transport, const CommonOptions& chosen)
-      : options(chosen),
-        clock(chosen.cluster),
-        memory(chosen.memory_cap),
-        device(memory, chosen.device, &clock),
-        guard(world_transport->rank(), world_transport->size(), chosen.timeout_s, chosen.guard),
-        world("world", std::move(world_transport), observers()) {}
+  /// Collective over `host`, which moves host memory.
+  Context(std::unique_ptr<Transport> host, const CommonOptions& chosen);
+  Context(const Context&) = delete;
 
-  Observers observers() {
-    return {&traffic, &guard, &stream, &clock, device.dry(), options.verbose};
-  }
+  Observers observers() { return {&traffic, &guard, &stream, &clock, &device, options.verbose}; }
 
   int rank() const { return world.rank(); }
   int size() const { return world.size(); }
@@ -55,6 +51,10 @@ class Context {
   Guard guard;
   CommStream stream;
   Communicator world;
+
+ private:
+  std::unique_ptr<Transport> transport_over(std::unique_ptr<Transport> host);
+  void wait_for_device(const std::function<bool()>& done);
 };
 
 }  // namespace fivecuts

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "common/compute/tensor.hpp"
@@ -37,14 +38,20 @@ class Transport {
   virtual int size() const = 0;
   virtual int node(int rank) const = 0;  ///< equal for ranks on one machine
 
-  /// Collective. The ranks with the same `group` (>= 0) form a new group, ordered as in this one.
-  virtual std::unique_ptr<Transport> split(int group) = 0;
+  /// Collective. The ranks with the same `group` (>= 0) form a new group, ordered as in this one,
+  /// which whoever reports on it calls `called`.
+  virtual std::unique_ptr<Transport> split(int group, const std::string& called) = 0;
 
   /// This rank ends with an exception. Where the transport can tell them, those that wait for it,
   /// now or later, fail.
   virtual void give_up() {}
 
+  /// What of the transport's work a GPU is waiting for, if one does that work.
+  virtual std::string under_way() { return "the device to finish what it was given"; }
+
   // --- device memory ---
+  // On a GPU's memory these are part of what the calling thread's lane has been asked for (Device):
+  // they begin when what comes before them is computed, and may return before.
   /// Starts all of `transfers` together: none of them waits for another one to be started.
   virtual std::unique_ptr<InFlight> start(std::span<const Transfer> transfers) = 0;
   virtual void all_reduce(Tensor in_place, Reduction reduction) = 0;

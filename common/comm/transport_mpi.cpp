@@ -95,7 +95,7 @@ class MpiTransport final : public Transport {
   int size() const override { return size_; }
   int node(int rank) const override { return nodes_.at(static_cast<std::size_t>(rank)); }
 
-  std::unique_ptr<Transport> split(int group) override {
+  std::unique_ptr<Transport> split(int group, const std::string&) override {
     MPI_Comm part = MPI_COMM_NULL;
     FIVECUTS_MPI(MPI_Comm_split(data_, group, rank_, &part));
     return std::make_unique<MpiTransport>(part);

@@ -127,7 +127,7 @@ class ThreadsTransport final : public Transport {
   void give_up() override { group_->world->give_up(); }
 
   /// The first of the ranks that stay together makes their group and shows it to the others.
-  std::unique_ptr<Transport> split(int number) override {
+  std::unique_ptr<Transport> split(int number, const std::string&) override {
     int first = size(), before_me = 0, together = 0;
     const auto& numbers = meet({.number = number});
     for (int r = size() - 1; r >= 0; --r) {

@@ -9,7 +9,14 @@
 
 namespace fivecuts {
 
-class Backend;
+/// Where memory comes from: a system's or a device's.
+class MemorySource {
+ public:
+  virtual ~MemorySource() = default;
+  /// A block aligned to 256 bytes; throws std::bad_alloc when there is no more.
+  virtual void* allocate(std::size_t bytes) = 0;
+  virtual void release(void* data) noexcept = 0;
+};
 
 /// Blocks aligned to 256 bytes; large ones in huge pages where the system has them. A freed block
 /// is kept for the next request of about its size until the allocator ends. Under the address and
@@ -18,8 +25,9 @@ class CachingAllocator {
  public:
   static constexpr std::size_t alignment = 256;
 
-  /// Memory of `backend`'s kind; without one, nothing can be allocated.
-  explicit CachingAllocator(Backend* backend) : backend_(backend) {}
+  /// Without a source nothing can be allocated. `keep`: false, if freed blocks go back at once, to
+  /// a source that keeps them itself.
+  explicit CachingAllocator(MemorySource* source, bool keep = true);
   CachingAllocator(const CachingAllocator&) = delete;
   CachingAllocator& operator=(const CachingAllocator&) = delete;
   ~CachingAllocator();
@@ -37,7 +45,9 @@ class CachingAllocator {
  private:
   void* from_system(std::size_t capacity);
   void* fresh(std::size_t capacity);
-  Backend* backend_;
+  MemorySource* const source_;
+  const bool exact_;  // the source sees the sizes that are asked for, and so where each block ends
+  const bool keep_;
   mutable std::mutex mutex_;
   std::multimap<std::size_t, void*> free_;
   std::vector<void*> from_system_;  ///< given back at the end

@@ -3,6 +3,7 @@
 // checked the shapes and booked the work before. A `meta` device has no backend. Private to
 // common/compute.
 #include <cstddef>
+#include <memory>
 
 #include "common/compute/tensor.hpp"
 
@@ -15,19 +16,26 @@ struct AdamStep {
   float v_correction;    ///< 1 / (1 - beta2^t)
 };
 
-class Backend {
+class Backend : public MemorySource {
  public:
-  virtual ~Backend() = default;
+  /// True if a freed block is quickly had again: then nobody need keep it.
+  virtual bool pools_memory() const { return false; }
+  /// Where blocks of host memory come from that the device copies to and from at full speed.
+  virtual MemorySource& host_memory() { return *this; }
 
-  /// A block of memory, aligned to 256 bytes; throws std::bad_alloc when the device has no more.
-  virtual void* allocate(std::size_t bytes) = 0;
-  virtual void release(void* data) noexcept = 0;
+  // --- order (see Device): nothing, where all is done when the call returns ---
+  virtual Device::Mark mark() { return nullptr; }
+  virtual void follow(const Device::Mark&) {}
+  virtual void synchronize() {}
+  virtual void wait_by(Device::Wait) {}
 
   // --- moving ---
   virtual void zero(Tensor to) = 0;
   virtual void copy(Tensor from, Tensor to) = 0;
-  virtual void copy_in(const void* host, Tensor to) = 0;     ///< `host` may change when it returns
-  virtual void copy_out(Tensor from, void* host) const = 0;  ///< all is there when it returns
+  /// From host memory, which may change when it returns; if it is of host_memory(), only after
+  /// synchronize().
+  virtual void copy_in(const void* host, Tensor to) = 0;
+  virtual void copy_out(Tensor from, void* host) = 0;  ///< all is there when it returns
   virtual void round_to_bf16(Tensor from, Tensor to) = 0;
 
   // --- element-wise ---

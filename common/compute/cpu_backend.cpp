@@ -45,6 +45,10 @@ void* CpuBackend::allocate(std::size_t bytes) {
 #ifdef __linux__
   if (huge) madvise(data, bytes, MADV_HUGEPAGE);
 #endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  // Fresh memory that nobody wrote must not pass for zeros: all-ones bytes are NaN.
+  std::memset(data, 0xFF, bytes);
+#endif
   return data;
 }
 
@@ -62,7 +66,7 @@ void CpuBackend::copy_in(const void* host, Tensor to) {
   if (!to.empty()) std::memcpy(to.data(), host, bytes_of(to));
 }
 
-void CpuBackend::copy_out(Tensor from, void* host) const {
+void CpuBackend::copy_out(Tensor from, void* host) {
   if (!from.empty()) std::memcpy(host, from.data(), bytes_of(from));
 }
 

@@ -10,7 +10,7 @@ class CpuBackend final : public Backend {
   void zero(Tensor to) override;
   void copy(Tensor from, Tensor to) override;
   void copy_in(const void* host, Tensor to) override;
-  void copy_out(Tensor from, void* host) const override;
+  void copy_out(Tensor from, void* host) override;
   void round_to_bf16(Tensor from, Tensor to) override;
   void add(Tensor to, Tensor from) override;
   void scale(Tensor to, float factor) override;

@@ -121,11 +121,11 @@ struct Scale {
   FIVECUTS_HD void operator()(std::int64_t, std::int64_t i) const { to[i] = to[i] * factor; }
 };
 
-/// Sums of `width` neighbouring columns at a time, down the rows in order: the order of the
-/// additions depends on nothing but the number of rows.
-template <class From, class To>
+/// Sums of `at_once` neighbouring columns, down the rows in order: the order of the additions
+/// depends on nothing but the number of rows.
+template <class From, class To, std::int64_t at_once = 16>
 struct ColumnSums {
-  static constexpr std::int64_t width = 16;
+  static constexpr std::int64_t width = at_once;
   const From* from;
   To* to;  // += column sums
   std::int64_t rows, cols;
@@ -149,6 +149,7 @@ struct ColumnSums {
 /// One row of logits becomes softmax(row) - onehot(label), and loss[row] = -log
 /// softmax(row)[label]. The largest logit is subtracted first, so nothing overflows. The row holds
 /// its exponentials in between if it can; Bf16 would round them there, so they are computed again.
+/// A label that is no class makes its row NaN: a GPU has nobody to tell.
 template <class T>
 struct SoftmaxCrossEntropy {
   static constexpr bool in_place = std::is_same_v<T, float>;
@@ -161,6 +162,11 @@ struct SoftmaxCrossEntropy {
   FIVECUTS_HD void operator()(std::int64_t r, std::int64_t) const {
     constexpr std::int64_t lanes = 16;
     T* row = logits + r * cols;
+    if (labels[r] < 0 || labels[r] >= cols) {
+      for (std::int64_t c = 0; c < cols; ++c) row[c] = NAN;
+      loss[r] = NAN;
+      return;
+    }
     float largest = row[0];
     for (std::int64_t c = 1; c < cols; ++c) largest = larger(row[c], largest);
     const float picked = row[labels[r]] - largest;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "common/compute/backend.hpp"
+#include "common/support/units.hpp"
 
 namespace fivecuts {
 
@@ -14,14 +15,36 @@ const char* name_of(DType type) {
   static constexpr const char* names[] = {"f32", "i64", "bf16"};
   return names[static_cast<std::size_t>(type)];
 }
-const char* name_of(Device::Kind kind) { return kind == Device::Kind::cpu ? "cpu" : "meta"; }
+const char* name_of(Device::Kind kind) {
+  static constexpr const char* names[] = {"cpu", "cuda", "meta"};
+  return names[static_cast<std::size_t>(kind)];
+}
 
-Device::Device(MemoryLedger& ledger, Kind kind, Clock* clock)
+namespace {
+std::shared_ptr<Backend> backend_of(Device::Kind kind, std::shared_ptr<Backend> given) {
+  if (kind == Device::Kind::cpu) return {std::shared_ptr<void>(), &cpu_backend()};  // nobody's own
+  require((given == nullptr) == (kind == Device::Kind::meta), "cuda needs a backend, meta has none");
+  return given;
+}
+}  // namespace
+
+Device::Device(MemoryLedger& ledger, Kind kind, Clock* clock, std::shared_ptr<Backend> backend)
     : ledger_(&ledger),
       clock_(clock),
       kind_(kind),
-      backend_(kind == Kind::cpu ? &cpu_backend() : nullptr),
-      allocator_(backend_) {}
+      backend_(backend_of(kind, std::move(backend))),
+      allocator_(backend_.get(), backend_ == nullptr || !backend_->pools_memory()) {}
+
+Device::Mark Device::mark() { return backend_ ? backend_->mark() : nullptr; }
+void Device::follow(const Mark& mark) {
+  if (mark) backend_->follow(mark);
+}
+void Device::synchronize() {
+  if (backend_) backend_->synchronize();
+}
+void Device::wait_by(Wait wait) {
+  if (backend_) backend_->wait_by(std::move(wait));
+}
 
 std::byte* Device::dry_address(std::int64_t bytes) {
   const auto size = (static_cast<std::uintptr_t>(bytes) + 255) / 256 * 256;
@@ -77,8 +100,10 @@ Buffer::Buffer(Device& device, Category category, std::int64_t rows, std::int64_
     block_ = device.allocator().allocate(static_cast<std::size_t>(bytes));
   } catch (const std::bad_alloc&) {
     device.memory().release(category, bytes);
-    throw OutOfMemory(
-        fmt::format("out of memory: the machine has no {} bytes for {}", bytes, name_of(category)));
+    throw OutOfMemory(fmt::format("out of memory: the {} has no {} more for {} (in use: {})",
+                                  device.on_host() ? "machine" : "GPU",
+                                  show_bytes(static_cast<double>(bytes)), name_of(category),
+                                  device.memory().in_use()));
   }
   tensor_ = Tensor(device, static_cast<std::byte*>(block_.data), type, rows, cols);
 }

@@ -3,6 +3,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -38,30 +40,48 @@ class Backend;
 /// One rank's memory and arithmetic. Buffers keep a pointer to it, so it must outlive them. A
 /// `meta` device allocates and computes nothing and counts everything: the same program runs dry at
 /// any size. Its tensors have addresses, which tell them apart and which nobody may follow.
+/// A `cuda` device is a GPU. It computes later than it is told to, in two orders of its own, one for
+/// each lane (clock.hpp): what the caller asks for, and what async() asks for. Only what brings
+/// numbers to the host waits for it.
 class Device {
  public:
-  enum class Kind { cpu, meta };
+  enum class Kind { cpu, cuda, meta };
 
-  explicit Device(MemoryLedger& ledger, Kind kind = Kind::cpu, Clock* clock = nullptr);
+  /// `backend`: of a `cuda` device, which nothing else makes (comm/cuda_module.hpp).
+  explicit Device(MemoryLedger& ledger, Kind kind = Kind::cpu, Clock* clock = nullptr,
+                  std::shared_ptr<Backend> backend = nullptr);
   Device(const Device&) = delete;
 
   Kind kind() const { return kind_; }
   bool dry() const { return kind_ == Kind::meta; }
+  bool on_host() const { return kind_ == Kind::cpu; }  ///< its memory is the host's
   MemoryLedger& memory() const { return *ledger_; }
   const WorkLedger& work() const { return work_; }
   CachingAllocator& allocator() { return allocator_; }
-  Backend* backend() const { return backend_; }  ///< none on `meta`
+  Backend* backend() const { return backend_.get(); }  ///< none on `meta`
 
   /// Books one operation in the ledger and on the clock. Returns who computes it; nobody on `meta`.
   Backend* book(const char* operation, const Work& work) {
     work_.add(work);
     if (clock_ != nullptr) clock_->compute(operation, work);
-    return backend_;
+    return backend_.get();
   }
   /// An event `name` of the clock around what is computed while it lives.
   Clock::Span span(const char* name) {
     return clock_ != nullptr ? clock_->span(name) : no_clock_.span(name);
   }
+
+  // --- the order of what is computed later; all of it is nothing where computing is at once ---
+  /// A point in the order of the calling thread's lane: all that it has asked for so far.
+  using Mark = std::shared_ptr<void>;
+  Mark mark();
+  void follow(const Mark& mark);  ///< the calling thread's lane goes on only after `mark`
+  void synchronize();             ///< back when all that this lane has asked for is done
+  /// How the host waits for the device: `wait(done)` returns when done() does. Whoever watches waits
+  /// sets it; it must hold until the last wait.
+  using Wait = std::function<void(const std::function<bool()>& done)>;
+  void wait_by(Wait wait);
+
   /// Addresses for `bytes` bytes that there are not: beyond what any process can have, so that
   /// following one is a crash and not a number.
   std::byte* dry_address(std::int64_t bytes);
@@ -70,7 +90,7 @@ class Device {
   MemoryLedger* ledger_;
   Clock* clock_;
   Kind kind_;
-  Backend* backend_;
+  std::shared_ptr<Backend> backend_;
   WorkLedger work_;
   CachingAllocator allocator_;
   Clock no_clock_;
@@ -104,10 +124,13 @@ class Tensor {
   bool dry() const { return device_ != nullptr && device_->dry(); }
   [[noreturn]] void wrong_type(DType wanted) const;
 
-  /// The elements where they lie. Fails if T is not the element type, or if there are no numbers.
+  /// The elements where they lie, in host memory. Fails if T is not the element type, if there are
+  /// no numbers, or if a GPU has them.
   template <class T>
   std::span<T> as() const {
     require(!dry(), "a dry tensor has no numbers to look at; --device cpu has");
+    require(device_ == nullptr || device_->on_host(),
+            "these numbers are in a GPU's memory, where the host cannot look; copy_out() brings them");
     if (type_ != dtype_of<T>()) wrong_type(dtype_of<T>());
     return {reinterpret_cast<T*>(data_), static_cast<std::size_t>(count())};
   }

@@ -20,20 +20,29 @@ void MemoryLedger::Amount::add(std::int64_t bytes) {
   if (live > peak) peak = live;
 }
 
+std::string MemoryLedger::in_use_locked() const {
+  std::string held;
+  for (const Category c : all_categories) {
+    const auto live = static_cast<double>(of_[index_of(c)].live);
+    if (live > 0)
+      held += fmt::format("{}{} {}", held.empty() ? "" : ", ", name_of(c), show_bytes(live));
+  }
+  return held.empty() ? "nothing" : held;
+}
+
+std::string MemoryLedger::in_use() const {
+  const std::lock_guard lock(mutex_);
+  return in_use_locked();
+}
+
 void MemoryLedger::allocate(Category category, std::int64_t bytes) {
   const std::lock_guard lock(mutex_);
   if (bytes > cap_ - total_.live) {
-    std::string held;
-    for (const Category c : all_categories) {
-      const auto live = static_cast<double>(of_[index_of(c)].live);
-      if (live > 0)
-        held += fmt::format("{}{} {}", held.empty() ? "" : ", ", name_of(c), show_bytes(live));
-    }
     throw OutOfMemory(
         fmt::format("out of memory: {} for {} is {} more than fits under --memory {} (in use: {})",
                     show_bytes(static_cast<double>(bytes)), name_of(category),
                     show_bytes(static_cast<double>(bytes - (cap_ - total_.live))),
-                    show_bytes(static_cast<double>(cap_)), held.empty() ? "nothing" : held));
+                    show_bytes(static_cast<double>(cap_)), in_use_locked()));
   }
   of_[index_of(category)].add(bytes);
   total_.add(bytes);

@@ -40,9 +40,11 @@ class MemoryLedger {
   std::int64_t peak() const;         ///< the highest total there was, not the sum of the peaks
   std::int64_t model_state() const;  ///< live parameters, gradients and optimizer state
   std::int64_t cap() const { return cap_; }
+  std::string in_use() const;  ///< "parameter 400 B, gradient 1 KB", or "nothing"
   void reset_peak();
 
  private:
+  std::string in_use_locked() const;
   struct Amount {
     std::int64_t live = 0, peak = 0;
     void add(std::int64_t bytes);

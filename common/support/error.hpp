@@ -1,6 +1,8 @@
 #pragma once
 // What can go wrong, and the status the process ends with. The main wrapper (main.hpp) prints it.
+#ifndef __CUDACC__  // nvcc stumbles over it
 #include <fmt/format.h>
+#endif
 
 #include <source_location>
 #include <stdexcept>

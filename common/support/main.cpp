@@ -9,8 +9,11 @@
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
+#include <map>
 #include <thread>
 
+#include "common/comm/cuda_module.hpp"
+#include "common/comm/device_choice.hpp"
 #include "common/comm/transport_mpi.hpp"
 #include "common/comm/transport_threads.hpp"
 #include "common/support/units.hpp"
@@ -38,6 +41,7 @@ struct RunOptions {
   std::int64_t world = 4;  ///< ranks, if they are threads
   const CLI::Option* world_flag = nullptr;
   bool threads() const { return world_flag->count() > 0; }
+  DeviceWish device = DeviceWish::best;
   std::string cluster = "laptop";
   bool no_guard = false;
 };
@@ -47,15 +51,17 @@ void add_common(CLI::App& app, RunOptions& run) {
   run.world_flag = add_count(app, "--world", run.world, 1, 4096,
                              "run N ranks as threads of this process, without mpirun")
                        ->default_str("");
+  static const std::map<std::string, DeviceWish> devices = {{"auto", DeviceWish::best},
+                                                            {"cpu", DeviceWish::cpu},
+                                                            {"cuda", DeviceWish::cuda},
+                                                            {"meta", DeviceWish::meta}};
   app.add_option_function<std::string>(
-         "--device",
-         [&options](const std::string& name) {
-           options.device = name == "meta" ? Device::Kind::meta : Device::Kind::cpu;
-         },
-         "cpu, or meta: a dry run, that counts everything and computes nothing")
-      ->check(CLI::IsMember({"cpu", "meta"}))
+         "--device", [&run](const std::string& name) { run.device = devices.at(name); },
+         "cpu, cuda, auto (cuda where each rank finds a GPU, or else cpu), or meta: a dry run, that "
+         "counts everything and computes nothing")
+      ->check(CLI::IsMember({"auto", "cpu", "cuda", "meta"}))
       ->type_name("NAME")
-      ->default_str("cpu");
+      ->default_str("auto");
   app.add_option("--cluster", run.cluster,
                  fmt::format("whose times the clock counts: {}, or a JSON file",
                              fmt::join(cluster_names(), ", ")))
@@ -140,17 +146,39 @@ int refuse(Context& context, const CLI::App& app, const UsageError& error) {
   }
 }
 
+/// What a Context of this rank takes. Where ranks are threads, `auto` is the cpu: they are there to be
+/// quick, or to be looked at.
+CommonOptions options_for(Transport& world, const RunOptions& run) {
+  const bool best = run.device == DeviceWish::best;
+  const bool asks = !best || (built_with_cuda() && !run.threads());
+  const DeviceChoice choice = choose_device(world, asks ? run.device : DeviceWish::cpu);
+  if (built_with_cuda() && asks && world.rank() == 0) {
+    fmt::print("{}\n", choice.reason);
+    std::fflush(stdout);
+  }
+  CommonOptions options = run.common;
+  options.device = choice.kind;
+  options.gpu = choice.gpu;
+  options.nccl = choice.nccl;
+  return options;
+}
+
+/// This rank's part of a run; ends all ranks if it fails.
 int run_story(const Program& program, CLI::App& app, std::unique_ptr<Transport> world,
-              const CommonOptions& options) {
+              const RunOptions& run) {
   const int rank = world->rank(), size = world->size();
-  Context context(std::move(world), options);
+  std::optional<Context> context;
   try {
-    const int mine = program.story(context);
-    context.world.end_of_run();
-    const auto all = context.world.gather(mine);
+    const CommonOptions options = options_for(*world, run);
+    context.emplace(std::move(world), options);
+    const int mine = program.story(*context);
+    context->world.end_of_run();
+    const auto all = context->world.gather(mine);
     return *std::max_element(all.begin(), all.end());
   } catch (const UsageError& error) {
-    return refuse(context, app, error);
+    if (context) return refuse(*context, app, error);
+    if (rank == 0) fmt::print(stderr, "{}: {}\n", app.get_name(), error.what());
+    return exit_usage;
   } catch (const GuardError& error) {
     end_all(rank, size, exit_guard, error.what(), error.said_elsewhere);
   } catch (const std::exception& error) {
@@ -185,10 +213,11 @@ int run_threads(const Program& program, CLI::App& app, const RunOptions& run) {
   try {
     if (program.starts_threads) {
       threads_run = false;  // that is the program's affair
-      return program.starts_threads(static_cast<int>(run.world), run.common);
+      const auto alone = threads_world(1);
+      return program.starts_threads(static_cast<int>(run.world), options_for(*alone.front(), run));
     }
     on_threads(static_cast<int>(run.world), [&](std::unique_ptr<Transport> world) {
-      const int mine = run_story(program, app, std::move(world), run.common);
+      const int mine = run_story(program, app, std::move(world), run);
       if (mine > status) status = mine;
     });
   } catch (const std::exception& error) {
@@ -240,7 +269,7 @@ int run_program(int argc, char** argv, const Program& program) {
   if (!runs && launched_ranks() == 1) return speak();
   MpiSession session(argc, argv);
   std::unique_ptr<Transport> world = session.world();
-  if (runs) return if_printed(run_story(program, app, std::move(world), run.common));
+  if (runs) return if_printed(run_story(program, app, std::move(world), run));
   if (world->rank() == 0) speak();
   return wrong ? exit_usage : exit_ok;
 }

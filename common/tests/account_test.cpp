@@ -75,7 +75,7 @@ RANK_TEST(SameEverywhere, ThreadsCountWhatMpirunCounts) {
       const CommonOptions options = with(load_cluster(name), kind);
       std::vector<std::string> here;
       {
-        Context context(run.world.transport().split(0), options);
+        Context context(run.world.transport().split(0, "again"), options);
         here = context.world.gather_text(account_of(context));
         context.world.end_of_run();
       }

@@ -112,7 +112,7 @@ class CommScene {
   static std::unique_ptr<Context> without_guard() {
     CommonOptions options;
     options.guard = false;
-    return std::make_unique<Context>(test_context().world.transport().split(0), options);
+    return std::make_unique<Context>(test_context().world.transport().split(0, "again"), options);
   }
 
   const std::unique_ptr<Context> bare;

@@ -14,7 +14,7 @@ RANK_TEST(ThreadsGroups, SplitsAreRaggedAndNested) {
   all_worlds([](Rank& my) {
     const auto split = [](Transport& whole, int parts) {  // rank r goes to group r % parts
       const int r = whole.rank();
-      auto group = whole.split(r % parts);
+      auto group = whole.split(r % parts, "part");
       EXPECT_EQ(group->rank(), r / parts);
       EXPECT_EQ(group->size(), (whole.size() - r % parts + parts - 1) / parts);
       return group;
@@ -51,7 +51,7 @@ RANK_TEST(ThreadsGroups, AGroupOutlivesTheWorld) {
   if (test_context().rank() != 0) return;
   std::unique_ptr<Transport> alone;
   on_threads(2, [&](std::unique_ptr<Transport> world) {
-    auto group = world->split(world->rank());
+    auto group = world->split(world->rank(), "alone");
     world.reset();
     if (group->all_gather_host({}).size() != 1) return;
     static std::atomic<int> taken;

@@ -163,7 +163,7 @@ RANK_TEST(Threads, AHostMessageIsTakenAtOnce) {
 // As async() does it: one thread of a rank in a ring of one group, the other in one of the other.
 RANK_TEST(Threads, TwoThreadsOfARankOnTwoGroups) {
   world_of(4, [](Rank& my) {
-    const auto other = my.transport.split(0);
+    const auto other = my.transport.split(0, "again");
     const auto rings = [&](Transport& on, int salt) {
       for (int k = 0; k < 50; ++k) {
         const std::int64_t count = k % 2 == 0 ? 100 : 3000;
@@ -347,7 +347,7 @@ RANK_TEST(Threads, ALargeWorld) {
   Device device(ledger);
   on_threads(n, [&](std::unique_ptr<Transport> world) {
     const int rank = world->rank(), right = (rank + 1) % n, left = (rank + n - 1) % n;
-    const auto lane = world->split(0), row = world->split(rank / 32);
+    const auto lane = world->split(0, "all"), row = world->split(rank / 32, "row");
     for (int round = 0; round < 3; ++round) {
       std::vector<std::int64_t> sent(1000, rank + round), got(1000, -1);
       const auto view = [&](std::vector<std::int64_t>& v) {
