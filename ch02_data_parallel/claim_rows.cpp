@@ -39,9 +39,10 @@ double sum_over_ranks(const Communicator& comm, double mine) {
 
 /// Elements of `t` whose bits are not the same on all ranks.
 std::int64_t differing_elements(Tensor t, const Communicator& comm) {
-  const auto bits = comm.gather_text(
-      {reinterpret_cast<const char*>(t.data()), static_cast<std::size_t>(t.bytes())});
-  const auto size = static_cast<std::size_t>(size_of(t.type()));
+  const std::vector<float> mine = copy_out(t);
+  constexpr std::size_t size = sizeof(float);
+  const auto bits =
+      comm.gather_text({reinterpret_cast<const char*>(mine.data()), mine.size() * size});
   std::int64_t differ = 0;
   for (std::size_t at = 0; at < bits.front().size(); at += size) {
     bool same = true;
@@ -251,12 +252,12 @@ void elements_reduced(const Scene& s) {
 // pixels and the label that lie in its memory.
 void mini_batches(const Scene& s) {
   const Shard shard = s.shard(s.comm);
+  const std::vector<std::int64_t> labels = copy_out_i64(shard.labels);
   std::string mine;
   for (std::int64_t r = 0; r < shard.rows(); ++r) {
     const std::uint64_t row =
         hash(shard.x.tensor().part(r * Samples::pixels, Samples::pixels)) +
-        static_cast<std::uint64_t>(
-            shard.labels.tensor().as<std::int64_t>()[static_cast<std::size_t>(r)]);
+        static_cast<std::uint64_t>(labels[static_cast<std::size_t>(r)]);
     mine.append(reinterpret_cast<const char*>(&row), sizeof row);
   }
   std::set<std::string> seen;

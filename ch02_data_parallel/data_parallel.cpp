@@ -7,10 +7,10 @@ namespace fivecuts::data_parallel {
 double training_step(Replica& replica, const Shard& shard, Communicator& comm, Rung rung,
                      const AllReduce& all_reduce, const AdamOptions& options) {
   zero_gradients(replica);
-  const double loss = add_local_gradients(replica, shard);                                  // 1
+  const Buffer losses = add_local_gradients(replica, shard);                                // 1
   const auto samples = rung(replica, {shard.rows(), shard.global_rows}, comm, all_reduce);  // 2
   update(replica, samples, options);                                                        // 3
-  return loss;
+  return sum(losses);  // last: a GPU is asked for everything before, and waited for only now
 }
 
 // --- the ladder ---
@@ -72,7 +72,7 @@ std::int64_t per_layer(Replica& replica, Counts samples, Communicator& comm,
 
 // --- the phases 1 and 3 ---
 
-double add_local_gradients(Replica& replica, const Shard& shard,
+Buffer add_local_gradients(Replica& replica, const Shard& shard,
                            const std::function<void(std::size_t layer)>& ready) {
   const ModelShape& shape = replica.shape;
   Device& device = *replica.gradients.front().tensor().device();
@@ -85,7 +85,7 @@ double add_local_gradients(Replica& replica, const Shard& shard,
   }
 
   const Tensor logits = x;  // from here on: the gradient with respect to them
-  const Buffer losses(device, Category::activation, 1, shard.rows());
+  Buffer losses(device, Category::activation, 1, shard.rows());
   softmax_cross_entropy(logits, shard.labels, losses);
 
   Tensor dy = logits;  // [rows, out of layer k], the gradient with respect to its output
@@ -101,7 +101,7 @@ double add_local_gradients(Replica& replica, const Shard& shard,
     keep = std::move(dx);
     dy = keep;
   }
-  return sum(losses);
+  return losses;
 }
 
 // The sum becomes a mean here, once, whatever the cut was: dividing on each rank by its own count

@@ -50,10 +50,10 @@ struct Counts {
   std::int64_t local = 0, global = 0;
 };
 
-/// 1. Adds the gradient of the sum of this rank's losses to replica.gradients, and returns that
-/// sum. `ready(layer)`, if given, is called as soon as the gradient of that layer is whole: last
-/// layer first.
-double add_local_gradients(Replica& replica, const Shard& shard,
+/// 1. Adds the gradient of the sum of this rank's losses to replica.gradients, and returns the loss
+/// of each row. `ready(layer)`, if given, is called as soon as the gradient of that layer is whole:
+/// last layer first.
+Buffer add_local_gradients(Replica& replica, const Shard& shard,
                            const std::function<void(std::size_t layer)>& ready = nullptr);
 
 /// 2. The rungs of the ladder, one signature. Each makes replica.gradients a sum over the ranks and

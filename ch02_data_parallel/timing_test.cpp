@@ -142,9 +142,9 @@ RANK_TEST(Times, TheSameOverEveryTransportAndDry) {
   options.cluster = load_cluster("h100");
   std::vector<std::string> here;
   {
-    Context context(run.world.transport().split(0, "again"), options);
-    here = context.world.gather_text(account_of(context));
-    context.world.end_of_run();
+    const auto context = another_context(options);
+    here = context->world.gather_text(account_of(*context));
+    context->world.end_of_run();
   }
   if (!first_rank()) return;
   EXPECT_EQ(here, world_results<std::string>(run.size(), options, account_of));

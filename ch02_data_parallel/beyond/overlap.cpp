@@ -10,14 +10,14 @@ double overlapped_step(Replica& replica, const Shard& shard, Communicator& comm,
                        const AllReduce& all_reduce, const AdamOptions& options) {
   zero_gradients(replica);
   std::vector<Pending> reductions;
-  const double loss = add_local_gradients(replica, shard, [&](std::size_t layer) {
+  const Buffer losses = add_local_gradients(replica, shard, [&](std::size_t layer) {
     const Tensor gradient = replica.gradients[layer];
     reductions.push_back(
         comm.async([all_reduce, gradient](Communicator& lane) { all_reduce(lane, gradient); }));
   });
   for (Pending& reduction : reductions) reduction.wait();
   update(replica, shard.global_rows, options);
-  return loss;
+  return sum(losses);
 }
 
 }  // namespace fivecuts::data_parallel

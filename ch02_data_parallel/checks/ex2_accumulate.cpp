@@ -43,7 +43,8 @@ void check_case(ExerciseCheck& check, int micro_batches) {
       {by(own, all), "that is this rank's own part: nothing was summed over the ranks"},
       {by(last, all), "only the last micro-batch is in it: the others were overwritten"}};
 
-  const Buffer gradient(check.context().device, Category::gradient, 1, count);
+  const Buffer gradient(check.context().device, Category::gradient, 1, count),
+      addend(check.context().device, Category::workspace, 1, count);
   copy_in(std::vector<float>(count, std::nanf("")), gradient);  // it holds nothing in particular
   ExerciseCheck::Reductions used;
   std::int64_t computed = 0, outside = 0;
@@ -52,10 +53,12 @@ void check_case(ExerciseCheck& check, int micro_batches) {
       [&](int m, Tensor to) {
         ++computed;
         outside += m < 0 || m >= micro_batches ? 1 : 0;
+        std::vector<float> part;
         for (std::int64_t i = 0; i < count; ++i) {
-          to.as<float>()[static_cast<std::size_t>(i)] +=
-              static_cast<float>(part_of_sum(comm.rank(), m, i));
+          part.push_back(static_cast<float>(part_of_sum(comm.rank(), m, i)));
         }
+        copy_in(part, addend);
+        add(to, addend);
       },
       samples, gradient);
   check.holds(outside == 0,

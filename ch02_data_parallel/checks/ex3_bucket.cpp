@@ -18,10 +18,11 @@ void check_case(ExerciseCheck& check, const std::vector<std::int64_t>& counts) {
   for (std::size_t k = 0; k < counts.size(); ++k) {
     buffers.emplace_back(device, Category::gradient, 1, counts[k]);
     gradients.push_back(buffers.back());
+    std::vector<float> mine;
     for (std::int64_t i = 0; i < counts[k]; ++i) {
-      gradients[k].as<float>()[static_cast<std::size_t>(i)] =
-          static_cast<float>(value(comm.rank(), k, i));
+      mine.push_back(static_cast<float>(value(comm.rank(), k, i)));
     }
+    copy_in(mine, buffers.back());
     total += counts[k];
   }
   const Buffer bucket(device, Category::workspace, 1, total);

@@ -42,6 +42,9 @@ class Transport {
   /// which whoever reports on it calls `called`.
   virtual std::unique_ptr<Transport> split(int group, const std::string& called) = 0;
 
+  /// What moves the host memory of the same ranks: itself, or what it stands on.
+  virtual Transport& host() { return *this; }
+
   /// This rank ends with an exception. Where the transport can tell them, those that wait for it,
   /// now or later, fail.
   virtual void give_up() {}

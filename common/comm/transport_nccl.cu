@@ -123,8 +123,8 @@ class Group {
     }
   }
 
-  /// NCCL matches messages in the order of their launches, and only those of one group go on
-  /// together. So what was started goes out as one group when the first of it is waited for.
+  /// All that is queued, as one group: NCCL matches messages in the order of their launches, and only
+  /// those of one group go on together.
   void launch() {
     if (queued_.empty()) return;
     FIVECUTS_NCCL_CALL(ncclGroupStart());
@@ -192,8 +192,11 @@ class NcclTransport final : public TransportOverHost {
     return std::make_unique<NcclTransport>(host_->split(number, called), std::move(group));
   }
 
+  // An exchange goes out at once. Single messages wait for one another, until the first of them is
+  // waited for: each launched alone, a send and then a receive would deadlock with the peer's.
   std::unique_ptr<InFlight> start(std::span<const Transfer> transfers) override {
     group_->queue(transfers);
+    if (transfers.size() > 1) group_->launch();
     return std::make_unique<Launched>(group_);
   }
 

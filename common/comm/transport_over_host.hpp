@@ -16,6 +16,7 @@ class TransportOverHost : public Transport {
   int rank() const override { return host_->rank(); }
   int size() const override { return host_->size(); }
   int node(int rank) const override { return host_->node(rank); }
+  Transport& host() override { return *host_; }
   void give_up() override { host_->give_up(); }
   std::unique_ptr<InFlight> start_send(std::span<const std::byte> bytes, int to,
                                        Plane plane) override {

@@ -39,7 +39,9 @@ class CachingAllocator {
   Block allocate(std::size_t bytes);  ///< throws std::bad_alloc when the system has no more
   void release(Block block);
 
-  /// How often the system was asked; constant from the second training step on.
+  bool keeps() const { return keep_; }  ///< freed blocks, for the next request
+  /// How often the source was asked; where blocks are kept, constant from the second training step
+  /// on.
   std::int64_t system_allocations() const;
 
  private:

@@ -101,6 +101,8 @@ std::vector<float> copy_out(Tensor from) {
   return {values.begin(), values.end()};
 }
 
+std::vector<int64_t> copy_out_i64(Tensor from) { return values_out<int64_t>(from); }
+
 std::uint64_t hash(Tensor of) {
   const std::vector<std::byte> bytes = bytes_out(of);
   std::uint64_t h = 0xCBF29CE484222325u ^ bytes.size();
@@ -182,7 +184,7 @@ double sum(Tensor of) {
 int64_t count_equal_argmax(Tensor logits, Tensor labels) {
   require(labels.count() == logits.rows(), "a prediction needs one label for each row");
   const std::vector<float> values = copy_out(logits);
-  const std::vector<int64_t> wanted = values_out<int64_t>(labels);
+  const std::vector<int64_t> wanted = copy_out_i64(labels);
   int64_t correct = 0;
   for (int64_t r = 0; r < logits.rows(); ++r) {
     const auto row = std::span(values).subspan(static_cast<std::size_t>(r * logits.cols()),

@@ -41,11 +41,18 @@ float uniform(std::uint64_t seed, std::uint32_t tensor, std::int64_t row, std::i
 void fill_uniform(Tensor to, std::uint64_t seed, std::uint32_t tensor, float bound,
                   std::int64_t first_row, std::int64_t first_col) {
   if (to.dry()) return;
-  std::vector<float> row(static_cast<std::size_t>(to.cols()));
+  constexpr std::int64_t at_once = 1 << 16;  // a GPU takes few large copies better than many small
+  std::vector<float> values;
+  std::int64_t copied = 0;
   for (std::int64_t r = 0; r < to.rows(); ++r) {
-    std::int64_t col = first_col;
-    for (float& value : row) value = bound * uniform(seed, tensor, first_row + r, col++);
-    copy_in(row, to.part(r * to.cols(), to.cols()));
+    for (std::int64_t c = 0; c < to.cols(); ++c) {
+      values.push_back(bound * uniform(seed, tensor, first_row + r, first_col + c));
+    }
+    const auto count = static_cast<std::int64_t>(values.size());
+    if (count < at_once && r + 1 < to.rows()) continue;
+    copy_in(values, to.part(copied, count));
+    copied += count;
+    values.clear();
   }
 }
 

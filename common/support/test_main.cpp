@@ -66,6 +66,14 @@ Context& test_context() {
   return *the_context;
 }
 
+std::unique_ptr<Context> another_context(CommonOptions options) {
+  const Context& run = test_context();
+  if (options.device != Device::Kind::meta) options.device = run.options.device;
+  options.gpu = run.options.gpu;
+  options.nccl = run.options.nccl;
+  return std::make_unique<Context>(run.world.transport().host().split(0, "again"), options);
+}
+
 std::int64_t resident_bytes() {
   std::int64_t pages = 0, resident = 0;
   std::ifstream("/proc/self/statm") >> pages >> resident;

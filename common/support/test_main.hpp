@@ -17,6 +17,10 @@ namespace fivecuts {
 /// The rank's context, inside a RANK_TEST: under mpirun the same for all tests of a binary.
 Context& test_context();
 
+/// Collective. Another context of the same ranks, made from `options`; on the device of the run,
+/// unless they say `meta`.
+std::unique_ptr<Context> another_context(CommonOptions options);
+
 /// Runs `body` as every rank of this process.
 void on_every_rank(const std::function<void()>& body);
 

@@ -284,6 +284,7 @@ RANK_TEST(Bf16, RefusesAMixtureOfTypes) {
   EXPECT_THROW(multiply(wide, wide, narrow), Failure);
   EXPECT_THROW(narrow.tensor().as<float>(), Failure);
   EXPECT_THROW(wide.tensor().as<Bf16>(), Failure);
+  EXPECT_THROW(copy_out_i64(wide), Failure);
 }
 
 }  // namespace

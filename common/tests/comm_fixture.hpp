@@ -5,6 +5,7 @@
 #include <tuple>
 #include <vector>
 
+#include "common/compute/operations.hpp"
 #include "common/support/test_main.hpp"
 
 namespace fivecuts {
@@ -22,15 +23,12 @@ std::vector<std::int64_t> sizes(int ranks);
 template <class F>
 Buffer filled(Context& context, DType type, std::int64_t count, const F& f) {
   Buffer buffer(context.device, Category::workspace, 1, count, type);
-  for (std::int64_t i = 0; i < count; ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    if (type == DType::f32) {
-      buffer.tensor().as<float>()[at] = static_cast<float>(f(i));
-    } else if (type == DType::bf16) {
-      buffer.tensor().as<Bf16>()[at] = static_cast<float>(f(i));
-    } else {
-      buffer.tensor().as<std::int64_t>()[at] = f(i);
-    }
+  std::vector<std::int64_t> numbers;
+  for (std::int64_t i = 0; i < count; ++i) numbers.push_back(static_cast<std::int64_t>(f(i)));
+  if (type == DType::i64) {
+    copy_in(numbers, buffer);
+  } else {
+    copy_in(std::vector<float>(numbers.begin(), numbers.end()), buffer);
   }
   return buffer;
 }
@@ -42,20 +40,27 @@ inline Buffer blank(Context& context, DType type, std::int64_t count) {
   return filled(context, type, count, [](std::int64_t) { return -1; });
 }
 
+inline std::vector<double> elements(Tensor tensor) {
+  if (tensor.type() == DType::i64) {
+    const auto numbers = copy_out_i64(tensor);
+    return {numbers.begin(), numbers.end()};
+  }
+  const auto numbers = copy_out(tensor);
+  return {numbers.begin(), numbers.end()};
+}
 inline double element(Tensor tensor, std::int64_t index) {
-  const auto at = static_cast<std::size_t>(index);
-  if (tensor.type() == DType::f32) return static_cast<double>(tensor.as<float>()[at]);
-  if (tensor.type() == DType::bf16) return static_cast<double>(tensor.as<Bf16>()[at]);
-  return static_cast<double>(tensor.as<std::int64_t>()[at]);
+  return elements(tensor.part(index, 1)).front();
 }
 
 /// Every element is f(index).
 template <class F>
 testing::AssertionResult holds(Tensor tensor, const F& f) {
+  const std::vector<double> got = elements(tensor);
   for (std::int64_t i = 0; i < tensor.count(); ++i) {
-    if (element(tensor, i) == static_cast<double>(f(i))) continue;
-    return testing::AssertionFailure() << "element " << i << " of " << tensor.count() << " is "
-                                       << element(tensor, i) << ", not " << f(i);
+    const double element = got[static_cast<std::size_t>(i)];
+    if (element == static_cast<double>(f(i))) continue;
+    return testing::AssertionFailure()
+           << "element " << i << " of " << tensor.count() << " is " << element << ", not " << f(i);
   }
   return testing::AssertionSuccess();
 }
@@ -99,7 +104,7 @@ class CommScene {
     for (int r = 0; r < rank; ++r) digit *= 10;
     const Buffer buffer = filled(context, DType::i64, 3, [digit](std::int64_t) { return digit; });
     group.all_reduce(buffer);
-    return buffer.tensor().as<std::int64_t>()[2];
+    return copy_out_i64(buffer)[2];
   }
   /// What members() is of the ranks that `in` names.
   std::int64_t digits(const std::function<bool(int)>& in) const {
@@ -112,7 +117,7 @@ class CommScene {
   static std::unique_ptr<Context> without_guard() {
     CommonOptions options;
     options.guard = false;
-    return std::make_unique<Context>(test_context().world.transport().split(0, "again"), options);
+    return another_context(options);
   }
 
   const std::unique_ptr<Context> bare;

@@ -141,7 +141,7 @@ struct Net {
 
 void expect_golden(const std::string& what, Tensor got, const std::vector<double>& want,
                    Tolerance tolerance = one_pass) {
-  const Verdict verdict = compare(test_context().world, what, got.as<float>(), want, tolerance);
+  const Verdict verdict = compare(test_context().world, what, copy_out(got), want, tolerance);
   EXPECT_TRUE(verdict.ok) << verdict.text;
 }
 

@@ -41,13 +41,27 @@ RANK_TEST(Loss, SoftmaxCrossEntropy) {
   EXPECT_EQ(worst_error(one_class, {0, 0, 0}) + worst_error(loss, {0, 0, 0}), 0);
 }
 
+// A GPU has nobody to tell: there the row is NaN, which no comparison with golden lets pass.
 RANK_TEST(Loss, RefusesALabelThatIsNoClass) {
+  const bool tells = test_context().device.on_host();
   for (const std::int64_t wrong : {std::int64_t{-1}, std::int64_t{10}}) {
     const Buffer logits = random_buffer(2, 10, 1), loss = random_buffer(1, 2, 2);
     const std::uint64_t before = hash(logits);
-    EXPECT_THROW(softmax_cross_entropy(logits, labels_buffer({3, wrong}), loss), Failure);
-    EXPECT_EQ(hash(logits), before);
+    const auto compute = [&] {
+      softmax_cross_entropy(logits, labels_buffer({3, wrong}), loss);
+    };
+    if (tells) {
+      EXPECT_THROW(compute(), Failure);
+      EXPECT_EQ(hash(logits), before);
+      continue;
+    }
+    compute();
+    for (const float value : copy_out(logits.tensor().part(10, 10))) {
+      EXPECT_TRUE(std::isnan(value));
+    }
+    EXPECT_TRUE(std::isfinite(copy_out(loss)[0]) && std::isnan(copy_out(loss)[1]));
   }
+  if (!tells) return;
   EXPECT_THROW(
       softmax_cross_entropy(random_buffer(1, 0, 1), labels_buffer({0}), random_buffer(1, 1, 1)),
       Failure);
