@@ -80,7 +80,6 @@ DeviceChoice choose_device(Transport& world, DeviceWish wish) {
   DeviceChoice choice;
   if (wish == DeviceWish::cpu || wish == DeviceWish::meta) {
     choice.kind = wish == DeviceWish::cpu ? Device::Kind::cpu : Device::Kind::meta;
-    choice.reason = fmt::format("device {}, as you said", name_of(choice.kind));
     return choice;
   }
   const std::vector<Offer> offers = offers_of(world);

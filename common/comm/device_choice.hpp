@@ -13,7 +13,7 @@ struct DeviceChoice {
   Device::Kind kind = Device::Kind::cpu;
   int gpu = 0;         ///< this rank's, of those that it sees
   bool nccl = false;   ///< else GPU memory goes by way of the host's
-  std::string reason;  ///< a line, the same on all ranks
+  std::string reason;  ///< a line, the same on all ranks; empty if there was nothing to choose
 };
 
 /// Collective over `world`. The best there is for all ranks alike: `cuda` over NCCL if each has a

@@ -149,10 +149,10 @@ int refuse(Context& context, const CLI::App& app, const UsageError& error) {
 /// What a Context of this rank takes. Where ranks are threads, `auto` is the cpu: they are there to be
 /// quick, or to be looked at.
 CommonOptions options_for(Transport& world, const RunOptions& run) {
-  const bool best = run.device == DeviceWish::best;
-  const bool asks = !best || (built_with_cuda() && !run.threads());
-  const DeviceChoice choice = choose_device(world, asks ? run.device : DeviceWish::cpu);
-  if (built_with_cuda() && asks && world.rank() == 0) {
+  const bool no_question =
+      run.device == DeviceWish::best && (run.threads() || !built_with_cuda());
+  const DeviceChoice choice = choose_device(world, no_question ? DeviceWish::cpu : run.device);
+  if (!choice.reason.empty() && world.rank() == 0) {
     fmt::print("{}\n", choice.reason);
     std::fflush(stdout);
   }
