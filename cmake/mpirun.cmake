@@ -17,23 +17,34 @@ if(FIVECUTS_SANITIZER)
     ASAN_OPTIONS=detect_stack_use_after_return=1)
 endif()
 
+if(FIVECUTS_CUDA_INSIDE)
+  # The emulator's own time limit comes after the guard's, and what is not given back is a failure. A run has a GPU
+  # for each rank unless a test says otherwise. CUDA_EMULATOR_SEED is yours to set.
+  list(APPEND FIVECUTS_MPI_ENVIRONMENT CUDA_EMULATOR_LEAKS=1 CUDA_EMULATOR_TIMEOUT_S=100)
+endif()
+
 # Sets `kind` for add_mpi_test: of tests that run with several numbers of ranks, the odd ones run as threads.
 # They start at once, and mpirun takes a second; what a program does is the same.
 function(kind_of_ranks ranks kind)
   math(EXPR odd "${ranks} % 2")
   set(${kind} "")
-  if(odd)
+  if(odd AND NOT FIVECUTS_CUDA_INSIDE)
     set(${kind} THREADS)
   endif()
   set(${kind} ${${kind}} PARENT_SCOPE)
 endfunction()
 
 # add_mpi_test(NAME name RANKS n [THREADS] COMMAND target|program args... [LABELS ...] [TIMEOUT seconds]
-#              [EXPECT status] [OUTPUT regex [ONCE]])
-# THREADS: the ranks are threads of one process (--world n), without mpirun. EXPECT: the exit status that the run must end with (default 0). OUTPUT: a line that it must print, with
+#              [EXPECT status] [OUTPUT regex [ONCE]] [ENVIRONMENT name=value...])
+# THREADS: the ranks are threads of one process (--world n), without mpirun; on the cpu, so that an emulated build has
+# no such test. EXPECT: the exit status that the run must end with (default 0). OUTPUT: a line that it must print, with
 # ONCE exactly once.
 function(add_mpi_test)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "ONCE;THREADS" "NAME;RANKS;TIMEOUT;EXPECT;OUTPUT" "COMMAND;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "ONCE;THREADS" "NAME;RANKS;TIMEOUT;EXPECT;OUTPUT"
+    "COMMAND;LABELS;ENVIRONMENT")
+  if(arg_THREADS AND FIVECUTS_CUDA_INSIDE AND NOT "--device" IN_LIST arg_COMMAND)
+    return()
+  endif()
   list(POP_FRONT arg_COMMAND program)
   if(TARGET ${program})
     set(program $<TARGET_FILE:${program}>)
@@ -69,5 +80,5 @@ function(add_mpi_test)
     set(processors ${arg_RANKS})
   endif()
   set_tests_properties(${arg_NAME} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT}
-    PROCESSORS ${processors} ENVIRONMENT "${FIVECUTS_MPI_ENVIRONMENT}")
+    PROCESSORS ${processors} ENVIRONMENT "${FIVECUTS_MPI_ENVIRONMENT};${arg_ENVIRONMENT}")
 endfunction()

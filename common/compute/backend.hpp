@@ -28,6 +28,7 @@ class Backend : public MemorySource {
   virtual void follow(const Device::Mark&) {}
   virtual void synchronize() {}
   virtual void wait_by(Device::Wait) {}
+  virtual std::int64_t host_waits() const { return 0; }
 
   // --- moving ---
   virtual void zero(Tensor to) = 0;

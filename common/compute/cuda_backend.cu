@@ -169,14 +169,12 @@ bool CudaBackend::reached(const Device::Mark& mark) {
   return true;
 }
 
-void CudaBackend::wait_until(const std::function<bool()>& done) {
-  if (wait_) return wait_(done);
-  while (!done()) std::this_thread::yield();
-}
-
 void CudaBackend::synchronize() {
   const Device::Mark all = mark();
-  wait_until([&] { return reached(all); });
+  const auto done = [&] { return reached(all); };
+  ++host_waits_;
+  if (wait_) return wait_(done);
+  while (!done()) std::this_thread::yield();
 }
 
 // --- moving ---
@@ -207,7 +205,7 @@ void CudaBackend::copy_out(Tensor from, void* host) {
   synchronize();
   FIVECUTS_CUDA(
       cudaMemcpyAsync(host, from.data(), bytes_of(from), cudaMemcpyDeviceToHost, stream()));
-  synchronize();
+  FIVECUTS_CUDA(cudaStreamSynchronize(stream()));
 }
 
 // --- element-wise ---

@@ -8,6 +8,7 @@
 #include <cuda_runtime.h>
 
 #include <array>
+#include <atomic>
 #include <mutex>
 #include <source_location>
 #include <vector>
@@ -49,8 +50,7 @@ class CudaBackend final : public Backend {
   void follow(const Device::Mark& mark) override;
   void synchronize() override;
   void wait_by(Device::Wait wait) override { wait_ = std::move(wait); }
-  /// The host waits until done().
-  void wait_until(const std::function<bool()>& done);
+  std::int64_t host_waits() const override { return host_waits_; }
   /// Whether what is before `mark` is done.
   static bool reached(const Device::Mark& mark);
 
@@ -89,6 +89,7 @@ class CudaBackend final : public Backend {
   std::array<LaneState, 2> lanes_;  // each is used by its own thread only
   PinnedMemory pinned_;
   Device::Wait wait_;
+  std::atomic<std::int64_t> host_waits_ = 0;
   std::mutex mutex_;  // of the events: a mark may be let go by another thread
   std::vector<cudaEvent_t> free_events_;
 };

@@ -81,6 +81,7 @@ class Device {
   /// sets it; it must hold until the last wait.
   using Wait = std::function<void(const std::function<bool()>& done)>;
   void wait_by(Wait wait);
+  std::int64_t host_waits() const;  ///< how often it has waited
 
   /// Addresses for `bytes` bytes that there are not: beyond what any process can have, so that
   /// following one is a crash and not a number.
