@@ -30,16 +30,20 @@ doctor() {
   done
   echo 'used if there'
   row ninja "$(ninja --version 2>/dev/null || echo 'no: make is used')"
-  row 'CUDA toolkit' "$(nvcc --version 2>/dev/null | sed -n 's/.*release //p' | grep . || echo no)"
-  row NCCL "$(sed -n 's/^#define NCCL_SUFFIX.*//; s/^#define NCCL_\(MAJOR\|MINOR\|PATCH\) //p' /usr/include/nccl.h \
-    2>/dev/null | paste -sd . - | grep . || echo no)"
-  row GPUs "$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')"
+  row 'CUDA toolkit' "$("$(nvcc_path)" --version 2>/dev/null | sed -n 's/.*release //p' | grep . || echo no)"
+  row NCCL "$(cat /usr/include/nccl.h /usr/local/cuda/include/nccl.h 2>/dev/null |
+    sed -n 's/^#define NCCL_\(MAJOR\|MINOR\|PATCH\) //p' | head -n 3 | paste -sd . - | grep . || echo no)"
+  row GPUs "$(gpus)"
   echo 'a run here'
   row machine "$(cores) cores, $(is_root && echo 'as root' || echo 'not as root')"
   row ranks '4, unless you say -n N'
-  row device 'cpu: this tree builds nothing else yet'
-  row transport 'mpi, over host memory: the data of the cpu device is there'
+  row preset "$preset: $why_preset"
   mpi_environment 4
+  if [ -x build/common/tools/which_device ]; then
+    row 'device, transport' "$(mpirun -n 4 build/common/tools/which_device 2>&1 | tail -n 1)"
+  else
+    row 'device, transport' 'known once something is built: ./course run'
+  fi
   missing=$(missing_packages)
   if [ -z "$missing" ] && [ $lacking = 0 ]; then echo 'enough for everything: ./course run'; return 0; fi
   [ -n "$missing" ] && printf '%s\n' 'missing; ./course run installs it, or as root:' "$(install_line "$missing")"

@@ -71,7 +71,7 @@ void CpuBackend::copy_out(Tensor from, void* host) {
 }
 
 void CpuBackend::round_to_bf16(Tensor from, Tensor to) {
-  for_each(1, to.count(), detail::RoundToBf16{elements<float>(from), elements<Bf16>(to)});
+  for_each(1, to.count(), detail::RoundToBf16<>{elements<float>(from), elements<Bf16>(to)});
 }
 
 void CpuBackend::add(Tensor to, Tensor from) {

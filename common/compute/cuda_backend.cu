@@ -263,7 +263,7 @@ void CudaBackend::for_each(int64_t rows, int64_t cols, const Functor& f) {
 }
 
 void CudaBackend::round_to_bf16(Tensor from, Tensor to) {
-  for_each(1, to.count(), detail::RoundToBf16{elements<float>(from), elements<Bf16>(to)});
+  for_each(1, to.count(), detail::RoundToBf16<>{elements<float>(from), elements<Bf16>(to)});
 }
 
 void CudaBackend::add(Tensor to, Tensor from) {

@@ -108,10 +108,13 @@ struct Add {
   FIVECUTS_HD void operator()(std::int64_t, std::int64_t i) const { to[i] = to[i] + from[i]; }
 };
 
+template <class From = float, class To = Bf16>
 struct RoundToBf16 {
-  const float* from;
-  Bf16* to;
-  FIVECUTS_HD void operator()(std::int64_t, std::int64_t i) const { to[i] = from[i]; }
+  const From* from;
+  To* to;
+  FIVECUTS_HD void operator()(std::int64_t, std::int64_t i) const {
+    to[i] = static_cast<float>(from[i]);
+  }
 };
 
 template <class T>
@@ -198,19 +201,21 @@ struct SoftmaxCrossEntropy {
 
 /// Adam (Kingma and Ba, arXiv:1412.6980, algorithm 1), the bias corrections folded into two
 /// factors.
-template <class P, class G>
+template <class P, class G, class M = float>
 struct Adam {
   P* parameter;
   const G* gradient;
-  float* m;
-  float* v;
+  M* m;
+  M* v;
   AdamStep step;
   FIVECUTS_HD void operator()(std::int64_t, std::int64_t i) const {
     const float g = gradient[i] * step.gradient_scale;
-    m[i] = step.beta1 * m[i] + (1.0f - step.beta1) * g;
-    v[i] = step.beta2 * v[i] + (1.0f - step.beta2) * g * g;
+    const float mean = step.beta1 * m[i] + (1.0f - step.beta1) * g;
+    const float square = step.beta2 * v[i] + (1.0f - step.beta2) * g * g;
+    m[i] = mean;
+    v[i] = square;
     parameter[i] =
-        parameter[i] - step.step_size * m[i] / (sqrtf(v[i] * step.v_correction) + step.epsilon);
+        parameter[i] - step.step_size * mean / (sqrtf(square * step.v_correction) + step.epsilon);
   }
 };
 

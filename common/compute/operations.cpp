@@ -132,7 +132,10 @@ void add_bias(Tensor z, Tensor bias) {
 void bias_gelu(Tensor z, Tensor bias, Tensor y) {
   same_count(z, y);
   require(bias.empty() || bias.count() == z.cols(), "a bias needs one element for each column");
-  if (Backend* b = book("bias_gelu", z, gelu_flops, {z, z, y, bias})) b->bias_gelu(z, bias, y);
+  const Tensor written = bias.empty() ? Tensor() : z;
+  if (Backend* b = book("bias_gelu", z, gelu_flops, {z, written, y, bias})) {
+    b->bias_gelu(z, bias, y);
+  }
 }
 
 void gelu_backward(Tensor z, Tensor dy) {

@@ -149,10 +149,9 @@ int refuse(Context& context, const CLI::App& app, const UsageError& error) {
 /// What a Context of this rank takes. Where ranks are threads, `auto` is the cpu: they are there to be
 /// quick, or to be looked at.
 CommonOptions options_for(Transport& world, const RunOptions& run) {
-  const bool no_question =
-      run.device == DeviceWish::best && (run.threads() || !built_with_cuda());
-  const DeviceChoice choice = choose_device(world, no_question ? DeviceWish::cpu : run.device);
-  if (!choice.reason.empty() && world.rank() == 0) {
+  const bool threads = run.device == DeviceWish::best && run.threads();
+  const DeviceChoice choice = choose_device(world, threads ? DeviceWish::cpu : run.device);
+  if (!choice.reason.empty() && built_with_cuda() && world.rank() == 0) {
     fmt::print("{}\n", choice.reason);
     std::fflush(stdout);
   }
@@ -160,6 +159,7 @@ CommonOptions options_for(Transport& world, const RunOptions& run) {
   options.device = choice.kind;
   options.gpu = choice.gpu;
   options.nccl = choice.nccl;
+  options.why_this_device = choice.reason;
   return options;
 }
 

@@ -60,9 +60,18 @@ refused(unknown_fault "--fault" --fault nonesuch)
 refused(ranks "3 ranks are not possible. try: mpirun -n 99 faults" --fault refuses_everywhere)
 
 fault(none 4 0 "^went well$")
-fault(small_sends_first 2 0 "^went well$")
+if(FIVECUTS_CUDA_INSIDE)  # a message that is small enough is buffered by MPI, and none is by NCCL
+  fault(small_sends_first 2 3 "^rank 1 of 2: .*waiting for rank 0 to receive 10 x f32 on 'world'$")
+else()
+  fault(small_sends_first 2 0 "^went well$")
+endif()
 fault(status 3 1 "^went well$")
 fault(out_of_memory 3 1 "^rank 2 of 3: out of memory: 4 MB for gradient .*in use: parameter 400 B" --memory 1MB)
+if(NOT FIVECUTS_SANITIZER)  # under which such a request ends the process
+  fault(more_than_there_is 3 1
+        "^rank 2 of 3: out of memory: the (machine|GPU) has no 1.153e.06 TB more for gradient .in use: parameter 400 B.$")
+endif()
+fault(never_comes 3 3 "^rank 0 of 3: no progress for 2 s.*: waiting for rank 2 at split into 'group' on 'world'$")
 fault(throws_alone 3 1 "^rank 2 of 3: the disk is full .common/tests/faults.cpp:[0-9]+.$")
 fault(throws_alone_in_async 3 1 "^rank 2 of 3: the stream ran dry")
 fault(throws_in_a_message 3 1 "^rank 2 of 3: lost its way")
@@ -100,3 +109,31 @@ fault(never_sent 3 3 "^rank 2 of 3: no progress for 2 s.*: waiting for a message
 fault(never_sent_in_async 2 3 "(started with async.. on 'world'. and .*5 x f32 from rank 0|5 x f32 from rank 0.*started with async)")
 fault(large_sends_first 2 3 "^rank 1 of 2: .*waiting for rank 0 to receive 1048576 x f32 on 'world'$")
 fault(both_receive_first 3 3 "^rank 0 of 3: .*waiting for a message: 10 x f32 from rank 1 on 'world'$")
+
+# --- GPUs ---
+
+# gpu_fault(name devices ranks status regex [more arguments...]): on a machine with so many.
+function(gpu_fault name devices ranks status regex)
+  add_mpi_test(NAME common.fault.gpu.${name} RANKS ${ranks} COMMAND faults --timeout 2 ${ARGN} EXPECT ${status}
+               OUTPUT "${regex}" ONCE LABELS common reference TIMEOUT 30
+               ENVIRONMENT CUDA_EMULATOR_DEVICES=${devices} CUDA_EMULATOR_MEMORY_MB=64)
+endfunction()
+
+if(NOT FIVECUTS_CUDA)
+  refused(no_cuda "--device cuda is not possible: rank 0 finds no GPU: this build has no CUDA. try: --device cpu, or a build" --device cuda)
+elseif(FIVECUTS_CUDA_INSIDE)
+  set(none "rank 0 finds no GPU: no CUDA-capable device is detected")
+  gpu_fault(none_is_said 0 3 0 "^device cpu, transport mpi: ${none}$" --fault none)
+  gpu_fault(none_is_refused 0 3 2 "^faults: --device cuda is not possible: ${none}. try: --device cpu$" --device cuda --fault none)
+  gpu_fault(shared 2 3 0 "^device cuda, transport staged, .*: 3 ranks on 2 GPUs .*. NCCL takes one rank on a GPU$" --fault none)
+  gpu_fault(each_its_own 3 3 0 "^device cuda, transport nccl: 3 ranks on 3 GPUs .*. a GPU for each rank$" --fault none)
+  gpu_fault(threads_share 8 1 0 "^device cuda, transport staged, .*. NCCL wants a process for each rank$"
+            --world 2 --device cuda --fault none)
+  gpu_fault(small_sends_staged 1 2 0 "^went well$" --fault small_sends_first)
+  gpu_fault(large_sends_staged 1 2 3 "^rank 1 of 2: .*waiting for rank 0 to receive 1048576 x f32 on 'world'$" --fault large_sends_first)
+  gpu_fault(broken_kernel 8 3 nonzero "rank 2: ERROR: illegal address in kernel" --fault broken_kernel)
+  gpu_fault(out_of_memory 8 2 1 "^rank 1 of 2: out of memory: the GPU has no 1.153e.06 TB more for gradient" --fault more_than_there_is)
+  add_mpi_test(NAME common.fault.gpu.one_each_by_slurm RANKS 3 COMMAND sh -c
+               "CUDA_VISIBLE_DEVICES=\$OMPI_COMM_WORLD_RANK exec \"$<TARGET_FILE:faults>\" --fault none"
+               OUTPUT "^device cuda, transport nccl: 3 ranks on 3 GPUs" ONCE LABELS common reference TIMEOUT 30)
+endif()

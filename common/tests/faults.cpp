@@ -4,7 +4,9 @@
 #include <csignal>
 #include <cstdlib>
 #include <map>
+#include <thread>
 
+#include "common/compute/operations.hpp"
 #include "common/support/main.hpp"
 
 namespace fivecuts {
@@ -31,6 +33,29 @@ void out_of_memory(const Scene& s) {
   const Buffer fits(s.context.device, Category::parameter, 1, 100);
   if (s.last()) const Buffer too_large(s.context.device, Category::gradient, 1000, 1000);
   s.comm.all_reduce(fits);
+}
+void more_than_there_is(const Scene& s) {
+  const Buffer fits(s.context.device, Category::parameter, 1, 100);
+  if (s.last()) const Buffer too_large(s.context.device, Category::gradient, 1 << 30, 1 << 28);
+  s.comm.all_reduce(fits);
+}
+/// A kernel that follows a bad address: only a GPU's, which fails later than it is told to.
+void broken_kernel(const Scene& s) {
+  if (s.context.device.kind() != Device::Kind::cuda) throw UsageError("this fault is a GPU's");
+  if (s.last()) {
+    const Buffer freed = s.f32(8);
+    const Tensor nowhere(s.context.device, freed.tensor().data() + (std::int64_t{1} << 40),
+                         DType::f32, 1, 8);
+    scale(nowhere, 2);
+  }
+  const Buffer sum = s.f32(5);
+  s.comm.all_reduce(sum);
+  s.context.device.synchronize();
+}
+/// Does not come where the others wait for it, and does not end either.
+void never_comes(const Scene& s) {
+  if (s.last()) std::this_thread::sleep_for(std::chrono::hours(1));
+  const Communicator group = s.comm.split("group", [](int) { return 0; });
 }
 void throws_alone(const Scene& s) {
   const Buffer buffer = s.f32(8);
@@ -178,6 +203,9 @@ void both_receive_first(const Scene& s) {
 const std::map<std::string, Fault> faults = {FAULT(none),
                                              FAULT(status),
                                              FAULT(out_of_memory),
+                                             FAULT(more_than_there_is),
+                                             FAULT(broken_kernel),
+                                             FAULT(never_comes),
                                              FAULT(throws_alone),
                                              FAULT(throws_alone_in_async),
                                              FAULT(throws_in_a_message),
