@@ -101,6 +101,8 @@ std::vector<float> copy_out(Tensor from) {
   return {values.begin(), values.end()};
 }
 
+std::vector<int64_t> copy_out_i64(Tensor from) { return values_out<int64_t>(from); }
+
 std::uint64_t hash(Tensor of) {
   const std::vector<std::byte> bytes = bytes_out(of);
   std::uint64_t h = 0xCBF29CE484222325u ^ bytes.size();
@@ -116,6 +118,11 @@ std::uint64_t hash(Tensor of) {
 void add(Tensor to, Tensor from) {
   same_count(to, from);
   if (Backend* b = book("add", to, 1, {to, to, from})) b->add(to, from);
+}
+
+void maximum(Tensor to, Tensor from) {
+  same_count(to, from);
+  if (Backend* b = book("maximum", to, 1, {to, to, from})) b->maximum(to, from);
 }
 
 void scale(Tensor to, float factor) {

@@ -18,10 +18,12 @@ void copy(Tensor from, Tensor to);                     ///< same count and type,
 void copy_in(std::span<const float> from, Tensor to);  ///< from host memory; rounds into bf16
 void copy_in(std::span<const std::int64_t> from, Tensor to);
 std::vector<float> copy_out(Tensor from);  ///< to host memory; bf16 is widened
+std::vector<std::int64_t> copy_out_i64(Tensor from);
 std::uint64_t hash(Tensor of);  ///< equal for equal bits and length (FNV-1a over 8-byte words)
 
 // --- element-wise ---
-void add(Tensor to, Tensor from);  ///< to += from; i64 too
+void add(Tensor to, Tensor from);      ///< to += from; i64 too
+void maximum(Tensor to, Tensor from);  ///< to = the larger of both; i64 too
 void scale(Tensor to, float factor);
 void add_bias(Tensor z, Tensor bias);             ///< z [b, o] += bias [o]
 void bias_gelu(Tensor z, Tensor bias, Tensor y);  ///< z += bias (may be empty), y = gelu(z)
