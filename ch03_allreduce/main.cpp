@@ -1,0 +1,2 @@
+#include "ch03_allreduce/algorithms.hpp"
+int main() { return 0; }
