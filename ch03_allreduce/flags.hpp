@@ -30,11 +30,8 @@ inline void declare(CLI::App& app, Options& o) {
   add_choice(app, "--result", o.result,
              {{"sum", Result::sum}, {"average", Result::average}, {"max", Result::max}}, "sum",
              "what the ranks end with: sum, average or max");
-  app.add_option_function<std::int64_t>(
-         "--ranks-per-node", [&o](std::int64_t given) { o.ranks_per_node = given; },
-         "pretend that so many ranks share a node, for hierarchical (default: the real nodes)")
-      ->check(CLI::Range(1, 4096))
-      ->type_name("N");
+  add_count(app, "--ranks-per-node", o.ranks_per_node, 0, 4096,
+            "pretend that so many ranks share a node, for hierarchical; 0: the real nodes");
   std::map<std::string, const Demo*> demos;
   for (const Demo& demo : all_demos()) demos[demo.name] = &demo;
   add_choice(app, "--demo", o.demo, demos, "",
