@@ -182,6 +182,21 @@ RANK_TEST(Phases, ChunkRankIsWholeAfterReduceScatterAndAllAreAfterAllGather) {
   }
 }
 
+// As ch02 takes it: called for tensors of any size, on the caller's lane or on that of async().
+RANK_TEST(AsAnArgument, KeepsItsWorkspace) {
+  Context& context = test_context();
+  const AllReduce sum = with_workspace(ring);
+  for (const std::int64_t count : {1857, 3, 1858}) {
+    const Buffer x = of_rank(context, DType::f32, count, context.rank());
+    context.world.async([&](Communicator& lane) { sum(lane, x); }).wait();
+    EXPECT_TRUE(
+        holds(x, [&](std::int64_t i) { return sum_of(all_ranks(context.size()), i, DType::f32); }));
+  }
+  const int n = context.size();
+  const std::int64_t chunk = n == 1 ? 0 : (1858 + n - 1) / n;
+  EXPECT_EQ(context.memory.live(Category::workspace), 4 * chunk);
+}
+
 RANK_TEST(Bits, AreTheSameOnAllRanksAndInEveryRun) {
   Context& context = test_context();
   for (const NamedAlgorithm& one : all_algorithms()) {

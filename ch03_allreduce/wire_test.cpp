@@ -58,6 +58,21 @@ RANK_TEST(Wire, BytesOfLargeWorldsToo) {
   }
 }
 
+RANK_TEST(Wire, BytesOfAThousandRanks) {
+  if (!once()) return;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  constexpr int ranks = 128;  // a sanitizer's threads are large
+#else
+  constexpr int ranks = 1024;
+#endif
+  run_world(ranks, dry(32), [](Context& context) {
+    for (const char* name : {"gather_broadcast", "ring", "tree", "halving_doubling",
+                             "hierarchical"}) {  // a million messages of full_exchange: by hand
+      expect_formula(context, algorithm(name), 1'000'000'007, DType::bf16, 32);
+    }
+  });
+}
+
 RANK_TEST(Wire, HierarchicalOnNodes) {
   if (!once()) return;
   for (const auto& [n, per_node] : {std::pair{8, 4}, {8, 2}, {6, 4}, {7, 3}, {12, 5}, {64, 8}}) {
