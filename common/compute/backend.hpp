@@ -41,6 +41,7 @@ class Backend : public MemorySource {
 
   // --- element-wise ---
   virtual void add(Tensor to, Tensor from) = 0;
+  virtual void maximum(Tensor to, Tensor from) = 0;
   virtual void scale(Tensor to, float factor) = 0;
   virtual void add_bias(Tensor z, Tensor bias) = 0;
   virtual void bias_gelu(Tensor z, Tensor bias, Tensor y) = 0;

@@ -82,6 +82,14 @@ void CpuBackend::add(Tensor to, Tensor from) {
   as_stored(to, add_as);
 }
 
+void CpuBackend::maximum(Tensor to, Tensor from) {
+  const auto maximum_as = [&]<class T>(T* into) {
+    for_each(1, to.count(), detail::Maximum<T>{into, elements<T>(from)});
+  };
+  if (to.type() == DType::i64) return maximum_as(elements<int64_t>(to));
+  as_stored(to, maximum_as);
+}
+
 void CpuBackend::scale(Tensor to, float factor) {
   as_stored(to, [&]<class T>(T* t) { for_each(1, to.count(), detail::Scale<T>{t, factor}); });
 }

@@ -274,6 +274,14 @@ void CudaBackend::add(Tensor to, Tensor from) {
   as_stored(to, add_as);
 }
 
+void CudaBackend::maximum(Tensor to, Tensor from) {
+  const auto maximum_as = [&]<class T>(T* into) {
+    for_each(1, to.count(), detail::Maximum<T>{into, elements<T>(from)});
+  };
+  if (to.type() == DType::i64) return maximum_as(elements<int64_t>(to));
+  as_stored(to, maximum_as);
+}
+
 void CudaBackend::scale(Tensor to, float factor) {
   as_stored(to, [&]<class T>(T* t) { for_each(1, to.count(), detail::Scale<T>{t, factor}); });
 }

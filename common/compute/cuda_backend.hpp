@@ -60,6 +60,7 @@ class CudaBackend final : public Backend {
   void copy_out(Tensor from, void* host) override;
   void round_to_bf16(Tensor from, Tensor to) override;
   void add(Tensor to, Tensor from) override;
+  void maximum(Tensor to, Tensor from) override;
   void scale(Tensor to, float factor) override;
   void add_bias(Tensor z, Tensor bias) override;
   void bias_gelu(Tensor z, Tensor bias, Tensor y) override;

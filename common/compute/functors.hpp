@@ -108,6 +108,16 @@ struct Add {
   FIVECUTS_HD void operator()(std::int64_t, std::int64_t i) const { to[i] = to[i] + from[i]; }
 };
 
+/// T may be std::int64_t too.
+template <class T>
+struct Maximum {
+  T* to;
+  const T* from;
+  FIVECUTS_HD void operator()(std::int64_t, std::int64_t i) const {
+    to[i] = from[i] > to[i] ? from[i] : to[i];
+  }
+};
+
 template <class From = float, class To = Bf16>
 struct RoundToBf16 {
   const From* from;

@@ -120,6 +120,11 @@ void add(Tensor to, Tensor from) {
   if (Backend* b = book("add", to, 1, {to, to, from})) b->add(to, from);
 }
 
+void maximum(Tensor to, Tensor from) {
+  same_count(to, from);
+  if (Backend* b = book("maximum", to, 1, {to, to, from})) b->maximum(to, from);
+}
+
 void scale(Tensor to, float factor) {
   if (Backend* b = book("scale", to, 1, {to, to})) b->scale(to, factor);
 }

@@ -22,7 +22,8 @@ std::vector<std::int64_t> copy_out_i64(Tensor from);
 std::uint64_t hash(Tensor of);  ///< equal for equal bits and length (FNV-1a over 8-byte words)
 
 // --- element-wise ---
-void add(Tensor to, Tensor from);  ///< to += from; i64 too
+void add(Tensor to, Tensor from);      ///< to += from; i64 too
+void maximum(Tensor to, Tensor from);  ///< to = the larger of both; i64 too
 void scale(Tensor to, float factor);
 void add_bias(Tensor z, Tensor bias);             ///< z [b, o] += bias [o]
 void bias_gelu(Tensor z, Tensor bias, Tensor y);  ///< z += bias (may be empty), y = gelu(z)

@@ -119,6 +119,28 @@ RANK_TEST(Operations, SumsBiasesAndScales) {
   EXPECT_EQ(copy_out_i64(labels), (std::vector<std::int64_t>{(1LL << 60) + 1, 2, -2}));
 }
 
+RANK_TEST(Operations, Maximum) {
+  for_sizes([](std::int64_t rows, std::int64_t cols) {
+    const Buffer a = random_buffer(rows, cols, 1), b = random_buffer(rows, cols, 2);
+    const Buffer narrow_a(test_context().device, Category::workspace, rows, cols, DType::bf16),
+        narrow_b(test_context().device, Category::workspace, rows, cols, DType::bf16);
+    round_to_bf16(a, narrow_a);
+    round_to_bf16(b, narrow_b);
+    for (const auto& [to, from] : {std::pair<Tensor, Tensor>(a, b), {narrow_a, narrow_b}}) {
+      std::vector<double> want = doubles(to);
+      const std::vector<double> other = doubles(from);
+      for (std::size_t i = 0; i < want.size(); ++i) want[i] = std::max(want[i], other[i]);
+      maximum(to, from);
+      EXPECT_EQ(doubles(to), want);
+    }
+  });
+  const Buffer whole = labels_buffer({(1LL << 60) + 1, -7, 3});
+  maximum(whole, labels_buffer({1LL << 60, -5, 3}));
+  EXPECT_EQ(copy_out_i64(whole), (std::vector<std::int64_t>{(1LL << 60) + 1, -5, 3}));
+  EXPECT_THROW(copy_out_i64(random_buffer(1, 1, 1)), Failure);
+  EXPECT_THROW(maximum(random_buffer(1, 2, 1), random_buffer(1, 3, 1)), Failure);
+}
+
 RANK_TEST(Operations, MatrixProducts) {
   for (const std::int64_t m : awkward) {
     for_sizes([m](std::int64_t k, std::int64_t n) {

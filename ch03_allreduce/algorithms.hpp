@@ -1,0 +1,48 @@
+#pragma once
+// All algorithms of the chapter side by side, and what each costs by its formula: the bytes of each
+// rank and the time on the clock. The ledger and the clock must say the same.
+#include <span>
+#include <string>
+
+#include "ch03_allreduce/beyond/beyond.hpp"
+
+namespace fivecuts::all_reduce {
+
+/// One all-reduce as the formulas see it: `count` elements of `type` on each of `ranks` ranks, of
+/// which ranks_per_node consecutive ones share a node (0: all do).
+struct Case {
+  int ranks = 1;
+  std::int64_t count = 0;
+  DType type = DType::f32;
+  std::int64_t ranks_per_node = 0;
+};
+
+struct NamedAlgorithm {
+  const char* name;
+  Algorithm run;
+  /// What `rank` sends and receives, and how many messages it sends; exact for any case.
+  /// `sent_inter_node` is left out.
+  Traffic (*traffic)(const Case&, int rank);
+  /// Seconds until the last rank has ended, if all start at once.
+  double (*seconds)(const Case&, const Cluster&);
+  bool modelled = false;  ///< its bytes are the library's own affair, charged as a ring
+};
+/// The ladder, then what stands in beyond/, then the library.
+std::span<const NamedAlgorithm> all_algorithms();
+/// Fails for a name that is not in the list.
+const NamedAlgorithm& algorithm(const std::string& name);
+
+/// The time of an all-reduce of `count` elements of `type` on the clock of `cluster`, by formula:
+/// nothing is run. Equal to the clock
+///  - on one node, and where each rank has a node of its own: for every count, but for
+///    halving_doubling on a number of ranks that is no power of two: if that power divides count;
+///  - on several full nodes: ring (if `ranks` divides count), hierarchical, and the library.
+/// Everything else is an upper bound: as if every message took the slowest link.
+double cost(const NamedAlgorithm& algorithm, int ranks, std::int64_t count, DType type,
+            const Cluster& cluster);
+
+/// `run` as an argument for a chapter that takes an all-reduce, with a workspace of its own. On one
+/// lane: either the caller's or async()'s.
+AllReduce with_workspace(Algorithm run);
+
+}  // namespace fivecuts::all_reduce

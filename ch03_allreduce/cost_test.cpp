@@ -1,0 +1,105 @@
+// The formulas of the times against the clock.
+#include "ch03_allreduce/test_cases.hpp"
+#include "common/comm/world.hpp"
+
+namespace fivecuts::all_reduce {
+namespace {
+
+/// Until the last rank of a dry world has ended.
+double on_the_clock(const NamedAlgorithm& one, int ranks, std::int64_t count, DType type,
+                    const Cluster& cluster) {
+  CommonOptions options;
+  options.device = Device::Kind::meta;
+  options.cluster = cluster;
+  options.guard = false;
+  const auto seconds = world_results<double>(ranks, options, [&](Context& context) {
+    Workspace work;
+    const Buffer x(context.device, Category::gradient, 1, count, type);
+    one.run(context.world, x, Reduction::sum, work);
+    return context.clock.now();
+  });
+  return *std::max_element(seconds.begin(), seconds.end());
+}
+
+bool is_power(int n) { return (n & (n - 1)) == 0; }
+
+/// Clusters of which all ranks are one node, or each its own: fast and slow adding.
+std::vector<Cluster> uniform_clusters() {
+  std::vector<Cluster> all = {load_cluster("laptop"), load_cluster("slow"), load_cluster("h100")};
+  all.back().ranks_per_node = 0;
+  Cluster slow_adding = load_cluster("laptop");
+  slow_adding.memory_bandwidth /= 100;
+  all.push_back(slow_adding);
+  return all;
+}
+
+RANK_TEST(Cost, IsTheClocks) {
+  if (!once()) return;
+  for (const Cluster& cluster : uniform_clusters()) {
+    for (const int n : {1, 2, 3, 4, 5, 6, 7, 8, 11, 16}) {
+      for (const std::int64_t count : {0, 1, n + 1, 1857, 1'000'000, 8'388'608}) {
+        for (const NamedAlgorithm& one : all_algorithms()) {
+          const bool halving = one.name == std::string("halving_doubling");
+          if (halving && !is_power(n) && count % 16 != 0) continue;
+          const DType type = count % 2 == 0 ? DType::f32 : DType::bf16;
+          const double clock = on_the_clock(one, n, count, type, cluster);
+          EXPECT_NEAR(cost(one, n, count, type, cluster), clock, 1e-9 * clock)
+              << one.name << " of " << count << " on " << n << " of " << cluster.name;
+        }
+      }
+    }
+  }
+}
+
+// Elsewhere halving and doubling takes less than the formula says, by an element a step at most.
+RANK_TEST(Cost, OfHalvingDoublingWithARestIsABound) {
+  if (!once()) return;
+  const Cluster cluster = load_cluster("slow");
+  const NamedAlgorithm& one = algorithm("halving_doubling");
+  for (const int n : {3, 5, 6, 7, 12}) {
+    const double clock = on_the_clock(one, n, 1857, DType::f32, cluster);
+    const double bound = cost(one, n, 1857, DType::f32, cluster);
+    EXPECT_GE(bound, clock * (1 - 1e-9)) << n;
+    EXPECT_LE(bound, clock + 16 * 4 / cluster.inter_node.bandwidth) << n;
+  }
+}
+
+// Nodes with slow links between, from where latency decides to where bandwidth does.
+RANK_TEST(Cost, OnSeveralNodes) {
+  if (!once()) return;
+  for (const auto& [n, per_node] : {std::pair{4, 2}, {8, 4}, {8, 2}, {9, 3}, {6, 2}, {64, 8}}) {
+    Cluster cluster = load_cluster("h100");
+    cluster.ranks_per_node = per_node;
+    for (const std::int64_t count : {0, 576, 57'600, 5'760'000, 576'000'000}) {
+      for (const char* name : {"ring", "hierarchical", "library"}) {
+        const double clock = on_the_clock(algorithm(name), n, count, DType::f32, cluster);
+        EXPECT_NEAR(cost(algorithm(name), n, count, DType::f32, cluster), clock, 1e-9 * clock)
+            << name << " of " << count << " on " << n << " ranks, " << per_node << " a node";
+      }
+      for (const NamedAlgorithm& one : all_algorithms()) {
+        const double clock = on_the_clock(one, n, count, DType::f32, cluster);
+        EXPECT_GE(cost(one, n, count, DType::f32, cluster), clock * (1 - 1e-9)) << one.name;
+      }
+    }
+  }
+}
+
+// The formulas as they are taught: free adding, N a power of two, N | D.
+RANK_TEST(Cost, IsWhatTheBooksSay) {
+  Cluster cluster;
+  cluster.peak_f32 = cluster.peak_bf16 = cluster.memory_bandwidth = 1e30;
+  cluster.intra_node = {100, 4};  // one element a second
+  const auto seconds = [&](const char* name, int n, std::int64_t count) {
+    return cost(algorithm(name), n, count, DType::f32, cluster);
+  };
+  EXPECT_DOUBLE_EQ(seconds("gather_broadcast", 4, 8), 2 * 100 + 2 * 3 * 8);
+  EXPECT_DOUBLE_EQ(seconds("full_exchange", 4, 8), 100 + 3 * 8);
+  EXPECT_DOUBLE_EQ(seconds("ring", 4, 8), 6 * 100 + 12);
+  EXPECT_DOUBLE_EQ(seconds("tree", 4, 8), 4 * 100 + 4 * 8);
+  EXPECT_DOUBLE_EQ(seconds("halving_doubling", 4, 8), 4 * 100 + 12);
+  EXPECT_DOUBLE_EQ(seconds("ring", 64, 64), 126 * 100 + 126);
+  EXPECT_DOUBLE_EQ(seconds("halving_doubling", 64, 64), 12 * 100 + 126);
+}
+
+}  // namespace
+}  // namespace fivecuts::all_reduce

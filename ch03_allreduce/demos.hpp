@@ -1,0 +1,20 @@
+#pragma once
+// The deadlock lab: typical mistakes, each with what the guard says of it.
+#include <span>
+
+#include "ch03_allreduce/experiments.hpp"
+
+namespace fivecuts::all_reduce {
+
+struct Demo {
+  const char* name;
+  const char* about;  ///< what the ranks do
+  void (*run)(Context&, std::int64_t elements);
+};
+std::span<const Demo> all_demos();
+
+/// Collective. Says what is about to happen and does it. Returns only if it went well, which a
+/// mistake may, with short messages.
+void show(const Demo& demo, Context& context, std::int64_t elements);
+
+}  // namespace fivecuts::all_reduce

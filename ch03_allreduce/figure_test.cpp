@@ -1,0 +1,99 @@
+// Figure 3 from a run, and what it says of the notes' own.
+#include "ch03_allreduce/report.hpp"
+#include "ch03_allreduce/test_cases.hpp"
+#include "common/comm/world.hpp"
+
+namespace fivecuts::all_reduce {
+namespace {
+
+RingRun ring_of(int ranks) {
+  return world_results<RingRun>(ranks, {}, [](Context& c) { return watch_ring(c, c.world); })
+      .front();
+}
+
+// After step s, chunk r+s+1 on rank r is the sum of s+1 ranks from r on; then whole chunks follow.
+RANK_TEST(Figure, EveryStepLeavesWhatTheInvariantSays) {
+  if (!once()) return;
+  for (int n = 2; n <= most_ranks_in_figure; ++n) {
+    const RingRun run = ring_of(n);
+    ASSERT_EQ(run.columns.size(), static_cast<std::size_t>(2 * n - 1));
+    EXPECT_TRUE(run.one_each()) << n;
+    for (int step = 1; step < n; ++step) {
+      const Column& column = run.after(fmt::format("RS-{}", step));
+      for (int r = 0; r < n; ++r) {
+        const auto chunk = static_cast<std::size_t>((r + step + 1) % n);
+        std::int64_t want = 0;
+        for (int k = r; k <= r + step; ++k) want += std::int64_t{1} << (k % n);
+        EXPECT_EQ(column.held[static_cast<std::size_t>(r)][chunk], want);
+        const Column& gathered = run.after(fmt::format("AG-{}", step));
+        for (int k = 0; k <= step; ++k) {
+          const auto whole = static_cast<std::size_t>((r + k) % n);
+          EXPECT_EQ(gathered.held[static_cast<std::size_t>(r)][whole], run.whole());
+        }
+        EXPECT_EQ(live_blocks(column, r).size(), static_cast<std::size_t>(n - step));
+        EXPECT_EQ(live_blocks(gathered, r).size(), static_cast<std::size_t>(step + 1));
+      }
+    }
+  }
+}
+
+RANK_TEST(Figure, OfTheRunsOwnRanks) {
+  Context& context = test_context();
+  if (context.size() < 2) return;
+  const RingRun run = watch_ring(context, context.world);
+  EXPECT_TRUE(run.one_each());
+  for (const auto& of_rank : run.columns.back().held) {
+    for (const std::int64_t held : of_rank) EXPECT_EQ(held, run.whole());
+  }
+}
+
+RANK_TEST(Figure, TheNotesReduceScatterIsRightAndTheirAllGatherImpossible) {
+  if (!once()) return;
+  const RingRun run = ring_of(4);
+  const std::vector<int> wrong = {0, 0, 0, 0, 3, 4, 0};
+  for (std::size_t k = 0; k < wrong.size(); ++k) {
+    EXPECT_EQ(wrong_cells(run, notes_figure()[k]), wrong[k]) << notes_figure()[k].name;
+  }
+  EXPECT_EQ(schedules(notes_figure()[3].cards, notes_figure()[4].cards), 0);
+  EXPECT_EQ(schedules(notes_figure()[4].cards, notes_figure()[5].cards), 0);
+  EXPECT_EQ(figure_text(run, run).find("NO"), std::string::npos);
+}
+
+RANK_TEST(Figure, CountsSchedules) {
+  const Blocks start = {{1}, {2}, {3}};
+  EXPECT_EQ(schedules(start, {{1, 2}, {2, 3}, {3, 1}}), 1);
+  EXPECT_EQ(schedules(start, {{1, 3}, {2, 1}, {3, 2}}), 1);     // the other direction
+  EXPECT_EQ(schedules(start, {{1, 2}, {2, 3}, {3, 2}}), 0);     // two from one card
+  EXPECT_EQ(schedules(start, {{1, 2}, {2, 3}, {3}}), 0);        // one gets nothing
+  EXPECT_EQ(schedules(start, {{1, 2, 3}, {2, 3}, {3, 1}}), 0);  // one gets two
+  EXPECT_EQ(schedules({{1, 2}, {1, 2}, {}}, {{1, 2}, {1, 2}, {1}}), 0);
+  EXPECT_EQ(schedules({{1, 2}, {2, 3}, {3, 1}}, {{1, 2, 3}, {2, 3, 1}, {3, 1, 2}}), 2);
+}
+
+RANK_TEST(Figure, NoticesAStepThatIsNone) {
+  if (!once()) return;
+  RingRun run = ring_of(3);
+  run.columns[2].step[1].messages = 2;
+  EXPECT_FALSE(run.one_each());
+  run.columns[2].step[1].messages = 1;
+  run.columns[2].step[1].received = 0;
+  EXPECT_FALSE(run.one_each());
+}
+
+RANK_TEST(Figure, StaleIsWhatAnotherRankHasMoreOf) {
+  const Column column{"", {{1, 3, 1}, {2, 2, 6}, {5, 4, 4}}, {}};
+  EXPECT_TRUE(is_stale(column, 0, 0));   // rank 2 has 1 + 4
+  EXPECT_FALSE(is_stale(column, 0, 1));  // 1 + 2
+  EXPECT_FALSE(is_stale(column, 0, 2));  // 2 + 4 has nothing of rank 0
+  EXPECT_FALSE(is_stale(column, 1, 0));
+  EXPECT_TRUE(is_stale(column, 1, 1));
+  EXPECT_EQ(live_blocks(column, 0), (std::vector<int>{1, 2}));  // block 3 is chunk 0
+}
+
+RANK_TEST(Figure, OfTheLessonIsDrawnFromARun) {
+  if (!once()) return;
+  EXPECT_TRUE(same_picture(figure3_svg(ring_of(4)), "ch03_allreduce/ring.svg"));
+}
+
+}  // namespace
+}  // namespace fivecuts::all_reduce

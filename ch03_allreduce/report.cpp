@@ -1,0 +1,173 @@
+#include "ch03_allreduce/report.hpp"
+
+#include <algorithm>
+
+#include "common/comm/world.hpp"
+#include "common/observe/table.hpp"
+#include "common/support/units.hpp"
+
+namespace fivecuts::all_reduce {
+
+const char* name_of(Result result) {
+  return result == Result::sum ? "sum" : result == Result::max ? "max" : "average";
+}
+
+std::string name_of_type(DType type) {
+  return type == DType::f32 ? "fp32" : type == DType::bf16 ? "bf16" : "int64";
+}
+
+namespace {
+
+std::int64_t sum_of_sent(const std::vector<Traffic>& wire) {
+  std::int64_t sum = 0;
+  for (const Traffic& t : wire) sum += t.sent;
+  return sum;
+}
+
+}  // namespace
+
+std::string ladder_table(const std::vector<LadderRow>& ladder) {
+  Table table({"algorithm", "result", "bits", "root sends", "root gets", "last sends", "last gets",
+               "all send", "memory", "bytes are"});
+  for (const LadderRow& row : ladder) {
+    const bool dry = row.distinct < 0;
+    const Traffic &first = row.wire.front(), &last = row.wire.back();
+    const char* result = dry ? "dry" : row.result.ok ? "golden" : "differs";
+    const char* bits = dry ? "dry" : row.distinct == 1 ? "same" : "DIFFER";
+    const char* right = row.algorithm->modelled ? "modelled" : "measured";
+    table.row({row.algorithm->name, result, bits, std::to_string(first.sent),
+               std::to_string(first.received), std::to_string(last.sent),
+               std::to_string(last.received), std::to_string(sum_of_sent(row.wire)),
+               std::to_string(row.work_memory), row.by_formula ? right : "NOT BY FORMULA"});
+  }
+  return table.text();
+}
+
+bool ladder_holds(const std::vector<LadderRow>& ladder) {
+  return std::ranges::all_of(ladder, [](const LadderRow& row) {
+    return row.result.ok && row.distinct <= 1 && row.by_formula;
+  });
+}
+
+std::string wire_table(const std::vector<WireRow>& rows, const Setting& s) {
+  std::vector<std::string> header = {"algorithm"};
+  std::vector<std::vector<std::string>> cells;
+  const double whole = static_cast<double>(s.elements * size_of(s.type));
+  for (const WireRow& row : rows) {
+    if (row.algorithm == rows.front().algorithm) header.push_back(fmt::format("N = {}", row.ranks));
+    if (cells.empty() || cells.back().front() != row.algorithm->name) {
+      cells.push_back({row.algorithm->name});
+    }
+    std::int64_t most = 0;  // of the ranks but the root
+    for (std::size_t r = 1; r < row.wire.size(); ++r) most = std::max(most, row.wire[r].sent);
+    const auto share = [&](std::int64_t bytes) { return static_cast<double>(bytes) / whole; };
+    cells.back().push_back(fmt::format("{:5.3f} {:5.3f} {:6.3f}{}", share(row.wire[0].sent),
+                                       share(most), share(sum_of_sent(row.wire)),
+                                       row.by_formula ? "" : " DIFFER"));
+  }
+  Table table(header);
+  for (const auto& row : cells) table.row(row);
+  return table.text();
+}
+
+// --- figure 3 ---
+
+RingRun figure_of(Context& context, Communicator& comm) {
+  if (comm.size() >= 2 && comm.size() <= 4 && !context.device.dry()) {
+    return watch_ring(context, comm);
+  }
+  return figure_of_four(context, {});
+}
+
+RingRun figure_of_four(const Context& context, const RingRun& own) {
+  if (own.ranks == 4 || context.rank() > 0) return own;
+  return world_results<RingRun>(4, inner_world(context, Device::Kind::cpu),
+                                [](Context& inner) { return watch_ring(inner, inner.world); })
+      .front();
+}
+
+std::string figure_text(const RingRun& own, const RingRun& of_four) {
+  const auto& notes = notes_figure();
+  std::string text = fmt::format(
+      "Figure 3, from a ring of {} ranks: rank r gives 2^r, so the number in a block says whose "
+      "data "
+      "it\nholds; blocks 1 to {}, '.' where the data has been sent on\n{}",
+      own.ranks, own.ranks, figure3_table(own));
+  text += fmt::format(
+      "In each of the {} steps each rank sent one message of {} and received one: {}\n\n",
+      own.columns.size() - 1, show_bytes(static_cast<double>(own.bytes / own.ranks)),
+      own.one_each() ? "yes" : "NO");
+  text += fmt::format(
+      "Beside the notes, N = 4: start to RS-3 and AG-3 differ in {} cells. '!': what the notes "
+      "draw "
+      "and\nno ring leaves. Ways to give each card one sender: AG-1 {}, AG-2 {} as drawn\n{}",
+      wrong_cells(of_four, notes[0]) + wrong_cells(of_four, notes[1]) +
+          wrong_cells(of_four, notes[2]) + wrong_cells(of_four, notes[3]) +
+          wrong_cells(of_four, notes[6]),
+      schedules(notes[3].cards, notes[4].cards), schedules(notes[4].cards, notes[5].cards),
+      beside_the_notes(of_four));
+  return text;
+}
+
+// --- time ---
+
+bool Times::by_formula() const {
+  return std::ranges::all_of(sweeps, [](const Sweep& sweep) { return sweep.by_formula; });
+}
+
+Times time_all(const Context& context) {
+  Times times;
+  times.ranks = context.size() >= 2 && context.size() <= 64 ? context.size() : 4;
+  times.sweeps.push_back(sweep_sizes(context, times.ranks));
+  times.sweeps.push_back(sweep_sizes(context, 64));
+  times.sweeps.push_back(sweep_nodes(context, 2, 4));
+  times.sweeps.push_back(sweep_nodes(context, 8, 8));
+  times.crossings = crossings(context, times.ranks);
+  for (const int ranks : {4, 64}) times.terms.push_back(terms(context, ranks));
+  return times;
+}
+
+std::string times_text(const Times& times, const Context& context) {
+  std::string text = fmt::format("Time on the virtual cluster '{}', * the fastest; {}\n",
+                                 context.clock.cluster().name,
+                                 times.by_formula() ? "where a formula is exact, it says the same"
+                                                    : "the formulas DIFFER from the clock");
+  for (const Sweep& sweep : times.sweeps) {
+    text += fmt::format("{}\n{}", sweep.title, times_table(sweep));
+  }
+  text += fmt::format("Crossing points, {} ranks on one node:\n", times.ranks);
+  for (const Crossing& crossing : times.crossings) {
+    const std::string from = crossing.bytes == 0 ? "for every size"
+                             : crossing.bytes
+                                 ? "from " + show_bytes(static_cast<double>(*crossing.bytes))
+                                 : "for no size";
+    text += fmt::format("  {} is faster than {} {}\n", crossing.second->name, crossing.first->name,
+                        from);
+  }
+  text += fmt::format(
+      "\nWhat decides, each by itself. In units of D/B: of one tensor over one link; slow: of the "
+      "one\ncable between two halves of the ranks that carries a tenth. In units of α: of one "
+      "latency\n{}",
+      terms_table(times.terms));
+  return text;
+}
+
+// --- reproducibility ---
+
+std::string reproducibility_text(const Reproducibility& f, int ranks) {
+  return fmt::format(
+      "Different results of one sum of real numbers, bit for bit, {} ranks\n"
+      "  {} of each algorithm on all ranks, {} in two runs\n"
+      "  {} of the {} algorithms\n"
+      "  {} of the ring on the whole tensor and in 2, 3, 4 pieces\n"
+      "  {} of the ring over 24 summands on 1, 2, 3, 4 ranks\n"
+      "  {} on all ranks, where each adds its own numbers first (wrong on purpose)\n",
+      ranks, f.between_ranks, f.between_runs, f.between_algorithms, f.algorithms, f.between_buckets,
+      f.between_worlds, f.own_order);
+}
+
+bool is_reproducible(const Reproducibility& f) {
+  return f.between_ranks == 1 && f.between_runs == 1;
+}
+
+}  // namespace fivecuts::all_reduce

@@ -1,0 +1,37 @@
+#pragma once
+// What the program prints.
+#include "ch03_allreduce/timing.hpp"
+
+namespace fivecuts::all_reduce {
+
+const char* name_of(Result result);
+std::string name_of_type(DType type);  ///< what --type calls it
+
+std::string ladder_table(const std::vector<LadderRow>& ladder);
+/// Right results, the same on all ranks, and bytes by formula.
+bool ladder_holds(const std::vector<LadderRow>& ladder);
+
+std::string wire_table(const std::vector<WireRow>& rows, const Setting& setting);
+
+/// The figure of the run if it has 2 to 4 ranks with numbers, else of a world of four.
+/// Collective; rank 0 alone holds the latter.
+RingRun figure_of(Context& context, Communicator& comm);
+/// Of four ranks, for the comparison with the notes. Rank 0's affair.
+RingRun figure_of_four(const Context& context, const RingRun& own);
+std::string figure_text(const RingRun& own, const RingRun& of_four);
+
+/// What the clock says, and whether its times are those of the formulas. Rank 0's affair.
+struct Times {
+  std::vector<Sweep> sweeps;
+  std::vector<Crossing> crossings;
+  std::vector<Terms> terms;
+  int ranks = 0;
+  bool by_formula() const;
+};
+Times time_all(const Context& context);
+std::string times_text(const Times& times, const Context& context);
+std::string reproducibility_text(const Reproducibility& found, int ranks);
+/// One result where one is promised.
+bool is_reproducible(const Reproducibility& found);
+
+}  // namespace fivecuts::all_reduce

@@ -1,0 +1,178 @@
+// What the program measures and prints.
+#include "ch03_allreduce/report.hpp"
+
+#include "ch03_allreduce/test_cases.hpp"
+#include "common/comm/world.hpp"
+#include "common/support/main.hpp"
+
+namespace fivecuts::all_reduce {
+namespace {
+
+/// As the program has it: a cluster, and a device of either kind.
+CommonOptions options_of(const char* cluster, Device::Kind device = Device::Kind::cpu) {
+  CommonOptions options;
+  options.cluster = load_cluster(cluster);
+  options.device = device;
+  return options;
+}
+
+RANK_TEST(Ladder, EveryAlgorithmIsGoldenInEveryType) {
+  Context& context = test_context();
+  for (const DType type : {DType::f32, DType::bf16, DType::i64}) {
+    for (const Result result : {Result::sum, Result::average, Result::max}) {
+      if (type == DType::i64 && result == Result::average) continue;
+      for (const std::int64_t elements : {1, 1857}) {
+        const Setting setting{elements, type, result, 0};
+        const auto ladder = climb(context, context.world, setting);
+        EXPECT_EQ(ladder.size(), all_algorithms().size());
+        for (const LadderRow& row : ladder) {
+          EXPECT_TRUE(row.result.ok) << row.result.text;
+          EXPECT_EQ(row.distinct, 1) << row.algorithm->name;
+          EXPECT_TRUE(row.by_formula) << row.algorithm->name;
+        }
+        EXPECT_TRUE(ladder_holds(ladder));
+      }
+    }
+  }
+}
+
+// The test of the tester.
+RANK_TEST(Ladder, HoldsOnlyIfAllOfItDoes) {
+  Context& context = test_context();
+  const auto ladder = climb(context, context.world, {});
+  const auto spoilt = [&](const std::function<void(LadderRow&)>& spoil) {
+    auto copy = ladder;
+    spoil(copy[2]);
+    return !ladder_holds(copy);
+  };
+  EXPECT_TRUE(spoilt([](LadderRow& row) { row.result.ok = false; }));
+  EXPECT_TRUE(spoilt([](LadderRow& row) { row.distinct = 2; }));
+  EXPECT_TRUE(spoilt([](LadderRow& row) { row.by_formula = false; }));
+  Verdict off = compare(context.world, "ring", std::vector<float>{1, 2},
+                        std::vector<double>{1, 2.1}, f32_tolerances.one_pass);
+  EXPECT_FALSE(off.ok);
+}
+
+RANK_TEST(Ladder, WithPretendedNodes) {
+  Context& context = test_context();
+  for (int per_node = 1; per_node <= context.size(); ++per_node) {
+    Setting setting;
+    setting.ranks_per_node = per_node;
+    EXPECT_TRUE(ladder_holds(climb(context, context.world, setting))) << per_node;
+  }
+}
+
+RANK_TEST(Wire, OfTheWorldsIsByFormulaForUnevenSizes) {
+  if (!once()) return;
+  run_world(1, options_of("laptop"), [](Context& context) {
+    for (const std::int64_t elements : {1, 7, 8970}) {
+      Setting setting;
+      setting.elements = elements;
+      const auto rows = wire_of_worlds(context, setting);
+      EXPECT_EQ(rows.size(), 4 * (all_algorithms().size() - 1));
+      for (const WireRow& row : rows) EXPECT_TRUE(row.by_formula) << row.algorithm->name;
+      EXPECT_EQ(wire_table(rows, setting).find("DIFFER"), std::string::npos);
+    }
+  });
+}
+
+RANK_TEST(Reproducible, OnAllRanksAndInAllRunsButNotBetweenOrders) {
+  Context& context = test_context();
+  const Reproducibility found = reproduce(context, context.world, {});
+  EXPECT_TRUE(is_reproducible(found));
+  EXPECT_EQ(found.between_worlds, 4);
+  EXPECT_EQ(found.algorithms, static_cast<int>(all_algorithms().size()) - 1);
+  const int n = context.size();  // two numbers have one sum, in either order
+  EXPECT_EQ(found.own_order > 1, n > 2);
+  EXPECT_EQ(found.between_algorithms > 1, n > 2);
+  EXPECT_EQ(found.between_buckets > 1, n > 2);
+}
+
+// --- time ---
+
+RANK_TEST(Times, AreThoseOfTheFormulas) {
+  if (!once()) return;
+  for (const char* cluster : {"laptop", "unit"}) {
+    run_world(1, options_of(cluster), [&](Context& context) {
+      const Times times = time_all(context);
+      EXPECT_TRUE(times.by_formula()) << cluster;
+      EXPECT_FALSE(times_svg(times.sweeps, cluster).empty());
+    });
+  }
+}
+
+// The lesson's plot.
+RANK_TEST(Times, OfTheLessonAreDrawnFromARun) {
+  if (!once()) return;
+  run_world(1, options_of("h100"), [](Context& context) {
+    const Times times = time_all(context);
+    EXPECT_TRUE(times.by_formula());
+    EXPECT_TRUE(
+        same_picture(times_svg(times.sweeps, "All-reduce on h100"), "ch03_allreduce/times.svg"));
+  });
+}
+
+// alpha = 100, an element a second, N = 4: ring 600 + 6 ceil(D / 4), tree 400 + 4 D, full exchange
+// 100 + 3 D, halving and doubling 400 + 2 (ceil(D / 2) + ceil(D / 4)).
+RANK_TEST(Times, CrossWhereTheFormulasDo) {
+  if (!once()) return;
+  CommonOptions options;
+  options.cluster = bare_links(100, 4);
+  run_world(1, options, [](Context& context) {
+    const auto all = crossings(context, 4);
+    ASSERT_EQ(all.size(), 4u);
+    EXPECT_EQ(all[0].bytes, 4 * 82);        // 726 against 728
+    EXPECT_EQ(all[1].bytes, 4 * 2);         // 404 against 408: one element is cut in no halves
+    EXPECT_EQ(all[2].bytes, std::nullopt);  // never
+    EXPECT_EQ(all[3].bytes, 4 * 335);       // 1104 against 1105
+  });
+}
+
+RANK_TEST(Times, TermsByThemselves) {
+  if (!once()) return;
+  run_world(1, options_of("laptop"), [](Context& context) {
+    const Terms found = terms(context, 4);
+    const double want[][3] = {{6, 42, 2}, {3, 30, 1},     {1.5, 15, 6},
+                              {4, 22, 4}, {1.5, 10.5, 4}, {1.5, 6, 6}};
+    ASSERT_EQ(found.rows.size(), std::size(want));
+    for (std::size_t k = 0; k < std::size(want); ++k) {
+      EXPECT_NEAR(found.rows[k].ports, want[k][0], 1e-9) << found.rows[k].algorithm->name;
+      EXPECT_NEAR(found.rows[k].slow, want[k][1], 1e-9) << found.rows[k].algorithm->name;
+      EXPECT_NEAR(found.rows[k].latencies, want[k][2], 1e-9) << found.rows[k].algorithm->name;
+    }
+  });
+}
+
+// --- claims ---
+
+void expect_all_claims(const CommonOptions& options, int ranks, const Setting& setting) {
+  const auto all = load_claims(source_folder() / "docs" / "claims.json");
+  run_world(ranks, options, [&](Context& context) {
+    const RingRun four = figure_of_four(context, figure_of(context, context.world));
+    if (context.rank() > 0) return;
+    ClaimRows rows(all);
+    measure_claims(context, setting, four, rows);
+    EXPECT_TRUE(rows.all_hold()) << rows.text("en");
+    for (const Claim& claim : all) {
+      EXPECT_EQ(rows.shows(claim.id), claim.shown_in == "ch03") << claim.id;
+    }
+  });
+}
+
+RANK_TEST(Claims, AllOfThisChapterAreShown) {
+  if (!once()) return;
+  for (const int ranks : {1, 2, 3, 4, 5, 8}) expect_all_claims(options_of("laptop"), ranks, {});
+  Setting odd;
+  odd.elements = 1;
+  expect_all_claims(options_of("h100"), 3, odd);
+}
+
+RANK_TEST(Claims, AllAreShownDryToo) {
+  if (!once()) return;
+  Setting large;
+  large.elements = 7'000'000'000;
+  expect_all_claims(options_of("h100", Device::Kind::meta), 6, large);
+}
+
+}  // namespace
+}  // namespace fivecuts::all_reduce

@@ -1,0 +1,139 @@
+// How long each algorithm takes on the clock. All ranks start at once; alpha is a message's
+// latency, d(c) the time in which c elements cross a link, a(c) that of adding them.
+#include <algorithm>
+#include <bit>
+
+#include "ch03_allreduce/formulas.hpp"
+
+namespace fivecuts::all_reduce::formulas {
+namespace {
+
+using std::int64_t;
+
+/// The times of one case.
+struct Prices {
+  const Case& c;
+  const Cluster& cluster;
+
+  bool several_nodes() const { return c.ranks_per_node > 0 && c.ranks_per_node < c.ranks; }
+  /// All ranks' messages take it, unless an algorithm knows better.
+  const Link& slowest() const { return cluster.link(several_nodes()); }
+  double bytes(int64_t count) const { return static_cast<double>(count * size_of(c.type)); }
+
+  double cross(const Link& link, int64_t count) const { return bytes(count) / link.bandwidth; }
+  double hop(const Link& link, int64_t count) const { return link.latency + cross(link, count); }
+  double operation(double flops, double moved) const {
+    if (cluster.unit) return 0;
+    return std::max(flops / cluster.peak_f32, moved / cluster.memory_bandwidth) + cluster.overhead;
+  }
+  double add(int64_t count) const {
+    return operation(static_cast<double>(count), 3 * bytes(count));
+  }
+  double copy(int64_t count) const { return operation(0, 2 * bytes(count)); }
+};
+
+/// Both phases of a ring on one kind of link. The longest chunk, chunk 0, goes all the way.
+double ring_on(const Prices& p, const Link& link, int n, int64_t count) {
+  const int64_t chunk = part_of(count, n, 0).count;
+  return (n - 1) * (2 * p.hop(link, chunk) + p.add(chunk));
+}
+
+}  // namespace
+
+/// N-1 messages come in back to back, and each is added while the next one comes; or adding takes
+/// longer and they queue before it. Then N-1 go out.
+double gather_broadcast_seconds(const Case& c, const Cluster& cluster) {
+  if (c.ranks == 1) return 0;
+  const Prices p{c, cluster};
+  const double cross = p.cross(p.slowest(), c.count), add = p.add(c.count);
+  const double in = cross + (c.ranks - 2) * std::max(cross, add) + add;
+  return 2 * p.slowest().latency + in + (c.ranks - 1) * cross;
+}
+
+double full_exchange_seconds(const Case& c, const Cluster& cluster) {
+  if (c.ranks == 1) return 0;
+  const Prices p{c, cluster};
+  const double in = p.slowest().latency + (c.ranks - 1) * p.cross(p.slowest(), c.count);
+  return in + (c.ranks - 1) * p.add(c.count) + p.copy(c.count);
+}
+
+/// On several full nodes of m ranks one link in m is slow. A chain of events moves to the left with
+/// a chunk (its latency counts), or stays at a rank while that rank's port is busy with it (no
+/// latency). The longest chain passes either as many slow links as it can, or one, and spends the
+/// rest at the port before it; between these two it is linear.
+double ring_seconds(const Case& c, const Cluster& cluster) {
+  const Prices p{c, cluster};
+  const bool full = p.several_nodes() && c.ranks % c.ranks_per_node == 0;
+  if (!full) return ring_on(p, p.slowest(), c.ranks, c.count);
+  const int64_t chunk = part_of(c.count, c.ranks, 0).count;
+  const int m = static_cast<int>(c.ranks_per_node), steps = 2 * (c.ranks - 1);
+  const double slow = p.hop(cluster.inter_node, chunk), fast = p.hop(cluster.intra_node, chunk);
+  const double rest = std::max(fast, p.cross(cluster.inter_node, chunk));
+  const auto chain = [&](int passed) {
+    const int between = (passed - 1) * (m - 1);
+    return passed * slow + between * fast + (steps - passed - between) * rest;
+  };
+  return std::max(chain(1), chain((steps + m - 1) / m)) + (c.ranks - 1) * p.add(chunk);
+}
+
+namespace {
+
+/// Until the root of the first `n` ranks of a tree has added what its children send.
+double reduced(const Prices& p, int n, int64_t count) {
+  double now = 0, port = 0;
+  for (int distance = 1; distance < n; distance *= 2) {
+    const double departs = reduced(p, std::min(distance, n - distance), count);
+    port = std::max(departs + p.slowest().latency, port) + p.cross(p.slowest(), count);
+    now = std::max(now, port) + p.add(count);
+  }
+  return now;
+}
+
+/// Until the last of the first `n` ranks of a tree has what the root holds.
+double spread(const Prices& p, int n, int64_t count) {
+  double last = 0, port = 0;
+  for (int distance = static_cast<int>(std::bit_ceil(static_cast<unsigned>(n))) / 2; distance > 0;
+       distance /= 2) {
+    const double there = port + p.hop(p.slowest(), count);
+    last = std::max(last, there + spread(p, std::min(distance, n - distance), count));
+    port += p.cross(p.slowest(), count);
+  }
+  return last;
+}
+
+}  // namespace
+
+/// ceil(log2 N) (2 alpha + 2 d + a) where N is a power of two; less for others. A recursion over
+/// the subtrees, each a tree of its own.
+double tree_seconds(const Case& c, const Cluster& cluster) {
+  const Prices p{c, cluster};
+  return reduced(p, c.ranks, c.count) + spread(p, c.ranks, c.count);
+}
+
+double halving_doubling_seconds(const Case& c, const Cluster& cluster) {
+  const Prices p{c, cluster};
+  const int power = static_cast<int>(std::bit_floor(static_cast<unsigned>(c.ranks)));
+  double time = 0;
+  if (power < c.ranks) time += 2 * p.hop(p.slowest(), c.count) + p.add(c.count);
+  int64_t count = c.count;
+  for (int distance = power / 2; distance > 0; distance /= 2) {
+    count = part_of(count, 2, 0).count;
+    time += 2 * p.hop(p.slowest(), count) + p.add(count);
+  }
+  return time;
+}
+
+double hierarchical_seconds(const Case& c, const Cluster& cluster) {
+  const Prices p{c, cluster};
+  const int inside = ranks_inside(c);
+  const int64_t chunk = part_of(c.count, inside, 0).count;
+  return ring_on(p, cluster.intra_node, inside, c.count) +
+         ring_on(p, cluster.inter_node, c.ranks / inside, chunk);
+}
+
+double library_seconds(const Case& c, const Cluster& cluster) {
+  const Prices p{c, cluster};
+  return 2 * (c.ranks - 1) * p.hop(p.slowest(), part_of(c.count, c.ranks, 0).count);
+}
+
+}  // namespace fivecuts::all_reduce::formulas

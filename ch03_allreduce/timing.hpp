@@ -1,0 +1,63 @@
+#pragma once
+// How long the algorithms take on the clock, over sizes, links and nodes. Rank 0's affair: dry
+// worlds inside the run.
+#include <optional>
+
+#include "ch03_allreduce/experiments.hpp"
+
+namespace fivecuts::all_reduce {
+
+/// Every algorithm over the same sizes, on ranks of one kind of link.
+struct Sweep {
+  std::string title;
+  std::vector<const NamedAlgorithm*> algorithms;
+  std::vector<std::int64_t> bytes;           ///< of the tensor
+  std::vector<std::vector<double>> seconds;  ///< [algorithm][size]
+  bool by_formula = true;  ///< the clock says what cost() says, wherever that is exact
+
+  /// The index of the algorithm that is fastest at a size; the first of equal ones.
+  std::size_t fastest(std::size_t size) const;
+};
+/// On `ranks` ranks, all on one node.
+Sweep sweep_sizes(const Context& run, int ranks);
+/// The ring and the hierarchical algorithm on nodes of so many ranks.
+Sweep sweep_nodes(const Context& run, int nodes, int ranks_per_node);
+
+/// Bytes of the tensor from which on `second` is faster than `first`, between 4 bytes and 1 GB:
+/// found on the clock, by halving. 0: it always is; nothing: it never is.
+struct Crossing {
+  const NamedAlgorithm *first, *second;
+  std::optional<std::int64_t> bytes;
+};
+std::vector<Crossing> crossings(const Context& run, int ranks);
+
+/// A cluster that does nothing but carry messages: adding is free.
+Cluster bare_links(double latency, double bytes_per_second);
+/// Two nodes, each with half of the ranks, and one cable between them that carries a tenth of what
+/// the links inside do, in each direction.
+DryRun over_a_slow_cable(const Context& run, Case c, const NamedAlgorithm& algorithm);
+
+/// The parts of a time by themselves, for every algorithm but the library.
+struct Terms {
+  int ranks = 0;
+  struct Row {
+    const NamedAlgorithm* algorithm;
+    double ports;      ///< latency is free: in times that the whole tensor needs for one link
+    double slow;       ///< likewise, over a slow cable
+    double latencies;  ///< bandwidth is free: in latencies
+  };
+  std::vector<Row> rows;
+};
+constexpr double slow_times = 10;
+Terms terms(const Context& run, int ranks);
+std::string terms_table(const std::vector<Terms>& all);
+
+/// Computing takes 1, the gradient's bytes over the bandwidth `wire`: the efficiency of `ranks`
+/// ranks, each with the work of one, that end a step with the ring.
+double weak_scaling(const Context& run, int ranks, double wire, double latency);
+
+std::string times_table(const Sweep& sweep);
+/// Time over size, both logarithmic, a panel for each sweep.
+std::string times_svg(const std::vector<Sweep>& sweeps, const std::string& title);
+
+}  // namespace fivecuts::all_reduce
