@@ -15,7 +15,9 @@ FNR == 1 { file++ }
 file == 1 && /^[^#]/ {
   split($0, field, / *[|] */)
   names = split(field[1], name, / *; */)
-  for (k = 1; k <= names; k++) if (name[k] == chip) { memory = field[2]; f32 = field[3]; bf16 = field[4]; source = field[5] }
+  for (k = 1; k <= names; k++) {
+    if (name[k] == chip) { memory = field[2]; f32 = field[3]; bf16 = field[4]; source = field[5] }
+  }
 }
 file == 2 && $4 == "ms" { torch[$1 " " $2] = $3 }
 file == 3 && $4 == "ms" && NF == 6 {

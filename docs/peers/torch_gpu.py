@@ -16,7 +16,7 @@ import time
 def parse():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--elements", type=int, default=1 << 27, help="of a tensor, where memory is the limit")
-    p.add_argument("--size", type=int, default=8192, help="rows and columns in a product; half as many are measured too")
+    p.add_argument("--size", type=int, default=8192, help="rows and columns in a product; half of it too")
     p.add_argument("--rounds", type=int, default=10)
     a = p.parse_args()
     if a.elements < 1 or a.size < 2 or a.rounds < 1:
