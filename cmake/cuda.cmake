@@ -25,7 +25,8 @@ find_package(CUDAToolkit REQUIRED)
 
 if(NOT TARGET NCCL::NCCL)
   find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ENV NCCL_ROOT PATH_SUFFIXES include)
-  find_library(NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR} ENV NCCL_ROOT PATH_SUFFIXES lib)
+  # Python's package of NCCL has it under the second name only.
+  find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${CUDAToolkit_LIBRARY_DIR} ENV NCCL_ROOT PATH_SUFFIXES lib)
   if(NCCL_INCLUDE_DIR AND NCCL_LIBRARY)
     add_library(NCCL::NCCL UNKNOWN IMPORTED)
     set_target_properties(NCCL::NCCL PROPERTIES
