@@ -197,6 +197,7 @@ RANK_TEST(AsAnArgument, KeepsItsWorkspace) {
   EXPECT_EQ(context.memory.live(Category::workspace), 4 * chunk);
 }
 
+// NCCL promises no order of its sums, so its library is asked for the same bits on all ranks only.
 RANK_TEST(Bits, AreTheSameOnAllRanksAndInEveryRun) {
   Context& context = test_context();
   for (const NamedAlgorithm& one : all_algorithms()) {
@@ -209,7 +210,7 @@ RANK_TEST(Bits, AreTheSameOnAllRanksAndInEveryRun) {
       one.run(context.world, x, Reduction::sum, work);
       const auto hashes = context.world.gather(hash(x));
       for (const std::uint64_t h : hashes) EXPECT_EQ(h, hashes[0]) << one.name;
-      if (k == 1) {
+      if (k == 1 && !(context.options.nccl && one.name == std::string("library"))) {
         EXPECT_EQ(hashes[0], before) << one.name;
       }
       before = hashes[0];
