@@ -17,7 +17,6 @@ if(FIVECUTS_CUDA_LANGUAGE STREQUAL "CUDA")
   endif()
   enable_language(CUDA)
   set(CMAKE_CUDA_STANDARD_REQUIRED OFF)  # not every CMake knows that its nvcc has C++20: the option is given below
-  set(CMAKE_POSITION_INDEPENDENT_CODE ON)  # the module has the rooms that it needs in it
 else()
   set(FIVECUTS_CUDA_INSIDE ON)
 endif()

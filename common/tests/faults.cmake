@@ -136,4 +136,16 @@ elseif(FIVECUTS_CUDA_INSIDE)
   add_mpi_test(NAME common.fault.gpu.one_each_by_slurm RANKS 3 COMMAND sh -c
                "CUDA_VISIBLE_DEVICES=\$OMPI_COMM_WORLD_RANK exec \"$<TARGET_FILE:faults>\" --fault none"
                OUTPUT "^device cuda, transport nccl: 3 ranks on 3 GPUs" ONCE LABELS common reference TIMEOUT 30)
+else()  # a real build, whose GPUs, if there are any, are hidden from these
+  set(none "rank 0 finds no GPU: (there is no NVIDIA driver|no CUDA-capable device|.*driver)")
+  add_mpi_test(NAME common.fault.gpu.none_is_said RANKS 3 COMMAND faults --fault none EXPECT 0
+               OUTPUT "^device cpu, transport mpi: ${none}" ONCE LABELS common reference cuda TIMEOUT 30
+               ENVIRONMENT CUDA_VISIBLE_DEVICES=)
+  add_mpi_test(NAME common.fault.gpu.none_is_refused RANKS 3 COMMAND faults --device cuda EXPECT 2
+               OUTPUT "^faults: --device cuda is not possible: ${none}" ONCE LABELS common reference cuda TIMEOUT 30
+               ENVIRONMENT CUDA_VISIBLE_DEVICES=)
+  # A module that lacks a symbol could not be opened; a driver is not needed to see that.
+  add_test(NAME common.cuda.module COMMAND sh -c "ldd -r '$<TARGET_FILE:fivecuts_cuda>'")
+  set_tests_properties(common.cuda.module PROPERTIES LABELS "common;reference;cuda" TIMEOUT 30
+                       FAIL_REGULAR_EXPRESSION "undefined symbol|not found")
 endif()
