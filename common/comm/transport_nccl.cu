@@ -45,6 +45,12 @@ std::string amount(const Tensor& t) {
 
 std::size_t count(const Tensor& t) { return static_cast<std::size_t>(t.count()); }
 
+/// Older versions of NCCL have no place for it.
+template <class Config>
+void give_name(Config& config, const char* name) {
+  if constexpr (requires { config.commName; }) config.commName = name;
+}
+
 /// What a rank's communicators have given to its GPU, all of them, oldest first.
 class Launches {
  public:
@@ -101,7 +107,7 @@ class Group {
   Group(std::string name, CudaBackend& on, std::shared_ptr<Launches> all, const F& make)
       : gpu(on), launches(std::move(all)), name_(std::move(name)) {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    config.commName = name_.c_str();
+    give_name(config, name_.c_str());
     gpu.stream();  // makes the GPU this thread's
     check_nccl(make(&comm_, &config), "making a communicator of NCCL");
     launches->enter(comm_);

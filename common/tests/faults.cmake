@@ -24,6 +24,9 @@ endfunction()
 # refused(name regex arguments...): by every rank alike, said once. Before the ranks are there, so that most of
 # these run one process; of the sort that is refused by ranks, under mpirun.
 function(refused name regex)
+  if(FIVECUTS_CUDA_INSIDE)
+    return()  # before any device is looked for
+  endif()
   set(kind THREADS)
   if(name MATCHES "^(unknown_flag|zero_count|ranks|world_under_mpirun)$")
     set(kind)
