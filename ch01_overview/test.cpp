@@ -149,7 +149,7 @@ RANK_TEST(Memory, TheSameWhereItIsReallyAllocated) {
 // 25 million parameters in bf16: the process takes what the ledger says, within a tenth.
 RANK_TEST(Memory, RealMemoryFollowsTheLedger) {
   Context& context = test_context();
-  if (context.size() > 1) return;
+  if (context.size() > 1 || !context.device.on_host()) return;
   const ModelShape model = square_layers(1, 5000);
   const std::int64_t before = resident_bytes();
   const ModelState state(context.device, data_parallel(model, 1, 0), mixed());
