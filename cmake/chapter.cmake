@@ -53,6 +53,10 @@ function(add_chapter)
         add_mpi_test(NAME ${short}.test.n${n} RANKS ${n} COMMAND ${chapter}_test --timeout 60
                      LABELS ${short} reference)
       endif()
+      if(n EQUAL 3 AND FIVECUTS_CUDA_INSIDE)  # where no GPU is found
+        add_mpi_test(NAME ${short}.test.n${n}.none RANKS ${n} COMMAND ${chapter}_test --timeout 60
+                     LABELS ${short} reference ENVIRONMENT CUDA_EMULATOR_DEVICES=0)
+      endif()
       if(n GREATER 1 AND n LESS 5 AND FIVECUTS_CUDA_INSIDE)  # on a GPU that all ranks share
         add_mpi_test(NAME ${short}.test.n${n}.staged RANKS ${n} COMMAND ${chapter}_test --timeout 60
                      LABELS ${short} reference ENVIRONMENT CUDA_EMULATOR_DEVICES=1)

@@ -37,7 +37,7 @@ endif()
 
 # Adds the library to the rooms; called in common/, whose sources it has.
 function(add_cuda_module)
-  set(sources compute/cuda_backend.cu compute/cuda_products.cu comm/transport_nccl_module.cu)
+  set(sources compute/cuda_backend.cu compute/cuda_elementwise.cu compute/cuda_products.cu comm/transport_nccl_module.cu)
   if(TARGET NCCL::NCCL)
     list(APPEND sources comm/transport_nccl.cu)
   endif()
@@ -49,7 +49,7 @@ function(add_cuda_module)
     add_library(fivecuts_cuda MODULE ${sources})
     target_link_libraries(fivecuts_cuda PRIVATE fivecuts_compute)
     target_link_options(fivecuts_cuda PRIVATE LINKER:--exclude-libs,ALL)  # its copies of the rooms are its own affair
-    set_target_properties(fivecuts_cuda PROPERTIES CUDA_VISIBILITY_PRESET hidden)
+    set_target_properties(fivecuts_cuda PROPERTIES CUDA_VISIBILITY_PRESET hidden BUILD_RPATH "${CUDAToolkit_LIBRARY_DIR}")
   endif()
   target_compile_options(fivecuts_cuda PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20 --expt-relaxed-constexpr
     --threads=2 -Xcompiler=-Wall,-Wextra$<$<BOOL:${FIVECUTS_WERROR}>: -Werror=all-warnings -Xcompiler=-Werror>>)

@@ -29,6 +29,8 @@ void Pending::wait() {
 
 Communicator::Communicator(std::string name, std::unique_ptr<Transport> transport, int world_rank,
                            Observers observers) {
+  const auto watch =
+      observers.guard->watch([&] { return fmt::format("the others to form '{}'", name); });
   if (world_rank < 0) world_rank = transport->rank();
   std::vector<int> world_ranks;
   for (const auto& bytes : transport->all_gather_host(std::as_bytes(std::span(&world_rank, 1)))) {
@@ -42,8 +44,6 @@ Communicator::Communicator(std::string name, std::unique_ptr<Transport> transpor
     state->world_ranks = world_ranks;
     return state;
   };
-  const auto watch =
-      observers.guard->watch([&] { return fmt::format("the others to form '{}'", name); });
   std::unique_ptr<Transport> second = transport->split(0, name + ".async");
   state_ = lane_of(std::move(transport));
   state_->lane = lane_of(std::move(second));
@@ -124,7 +124,11 @@ void Communicator::exchange_all(std::span<const Transfer> transfers) {
       receives.push_back(s.expect(t));
     }
   }
-  const auto data = s.start(transfers);
+  const auto data = [&] {
+    const auto begins = s.observers.guard->watch(
+        [&] { return fmt::format("the others to begin an exchange on '{}'", s.name); });
+    return s.start(transfers);
+  }();
   double done = 0, starts = 0;
   for (const auto& receive : receives) {
     const Clock::Received received = s.accept(*receive);

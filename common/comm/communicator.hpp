@@ -62,9 +62,10 @@ class Communicator {
   // --- messages ---
   // Ranks are those of this communicator; count and type must match on both sides. Messages between
   // two ranks, and the collectives of both, come in one order (NCCL's rule): what was sent before a
-  // collective is received before it. On a GPU over NCCL, messages that isend() and ireceive() started
-  // go out together when the first of them is waited for, and what is computed next comes after all of
-  // them: a receive whose message depends on later work of this rank is to be started after that work.
+  // collective is received before it. On a GPU over NCCL, messages that isend() and ireceive()
+  // started go out together when the first of them is waited for, and what is computed next comes
+  // after all of them: a receive whose message depends on later work of this rank is to be started
+  // after that work.
   void send(int peer, Tensor tensor);         ///< back when `tensor` may be changed again
   void receive(int peer, Tensor tensor);      ///< back when `tensor` holds the message
   Pending isend(int peer, Tensor tensor);     ///< at once; `tensor` must stay until wait()

@@ -39,18 +39,23 @@ std::unique_ptr<Transport> Context::transport_over(std::unique_ptr<Transport> ho
   return module().nccl(std::move(host), *device.backend());
 }
 
-// The host asks again and again, so that a peer that never comes, or a communicator that broke, ends
-// the run with a sentence and not in a call that never returns.
+// The host asks again and again, so that a peer that never comes, or a communicator that broke,
+// ends the run with a sentence and not in a call that never returns.
 void Context::wait_for_device(const std::function<bool()>& done) {
   using namespace std::chrono_literals;
   if (done()) return;
-  auto watch = guard.watch([this] { return world.transport().under_way(); });
+  std::string waits_for = world.transport().under_way();
+  std::optional<Guard::Watch> watch(guard.watch([&] { return waits_for; }));
   auto looked = std::chrono::steady_clock::now();
   while (!done()) {
     std::this_thread::yield();
-    if (const auto now = std::chrono::steady_clock::now(); now - looked > 100ms) {
-      watch.now(world.transport().under_way());
-      looked = now;
+    const auto now = std::chrono::steady_clock::now();
+    if (now - looked < 100ms) continue;
+    looked = now;
+    if (std::string next = world.transport().under_way(); next != waits_for) {  // there is progress
+      waits_for = std::move(next);
+      watch.reset();
+      watch.emplace(guard.watch([&] { return waits_for; }));
     }
   }
 }

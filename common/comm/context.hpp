@@ -18,7 +18,7 @@ struct CommonOptions {
   Device::Kind device = Device::Kind::cpu;
   int gpu = 0;        ///< on `cuda`: this rank's, of those that it sees (device_choice.hpp)
   bool nccl = false;  ///< on `cuda`: else data goes by way of host memory
-  std::string why_this_device;  ///< a line; empty if it was asked for by name
+  std::string why_this_device;     ///< a line; empty if it was asked for by name
   std::optional<Cluster> cluster;  ///< what the clock counts by; none: it is off
   bool verbose = false;
   std::string language = "en";  ///< of the claims: "en" or "zh"

@@ -2,6 +2,8 @@
 
 #ifdef FIVECUTS_CUDA_MODULE
 #include <dlfcn.h>
+
+#include <cstdlib>
 #endif
 
 #include <mutex>
@@ -28,6 +30,9 @@ Opened open_module() {
   if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL) == nullptr) {
     return {nullptr, "there is no NVIDIA driver (libcuda.so.1)"};
   }
+  // A kernel that is loaded at its first launch waits for the GPU, which may wait for a peer: all
+  // are loaded at the start.
+  setenv("CUDA_MODULE_LOADING", "EAGER", 0);
   // Never closed: what it made lives to the end of the process.
   void* const library = dlopen(FIVECUTS_CUDA_MODULE, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return {nullptr, dlerror()};

@@ -1,7 +1,7 @@
 #pragma once
-// The door to everything CUDA and NCCL. Behind it is one library, which is opened when somebody asks
-// for it: a process that stays on the cpu does not pay for it. Where programs are built with it
-// inside (preset emulated), nothing needs to be opened.
+// The door to everything CUDA and NCCL. Behind it is one library, which is opened when somebody
+// asks for it: a process that stays on the cpu does not pay for it. Where programs are built with
+// it inside (preset emulated), nothing needs to be opened.
 #include <memory>
 #include <string>
 

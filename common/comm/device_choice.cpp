@@ -66,12 +66,13 @@ void choose_transport(DeviceChoice& choice, Transport& world, const std::vector<
   const std::string found = fmt::format("{} GPU{} ({})", count, count == 1 ? "" : "s", name);
   const bool processes = std::string(world.name()) != "threads";
   choice.nccl = nccl && processes && count == static_cast<std::size_t>(world.size());
-  const char* const why = choice.nccl          ? "a GPU for each rank"
-                          : !nccl              ? "this build has no NCCL"
-                          : processes          ? "NCCL takes one rank on a GPU"
-                                               : "NCCL wants a process for each rank";
-  choice.reason = fmt::format("device cuda, transport {}: {} on {}; {}",
-                              choice.nccl ? "nccl" : "staged, by way of the host", ranks, found, why);
+  const char* const why = choice.nccl ? "a GPU for each rank"
+                          : !nccl     ? "this build has no NCCL"
+                          : processes ? "NCCL takes one rank on a GPU"
+                                      : "NCCL wants a process for each rank";
+  choice.reason =
+      fmt::format("device cuda, transport {}: {} on {}; {}",
+                  choice.nccl ? "nccl" : "staged, by way of the host", ranks, found, why);
 }
 
 }  // namespace

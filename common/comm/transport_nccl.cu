@@ -71,7 +71,7 @@ class Launches {
     if (under_way_.size() > many) forget_done();
     under_way_.push_back({gpu_.mark(), std::move(what)});
   }
-  /// Throws what went wrong in a communicator since the last time.
+  /// What the GPU waits for, the oldest of it; throws if a communicator broke.
   std::string oldest() {
     const std::lock_guard lock(mutex_);
     for (const ncclComm_t comm : comms_) {
@@ -110,6 +110,7 @@ class Group {
     give_name(config, name_.c_str());
     gpu.stream();  // makes the GPU this thread's
     check_nccl(make(&comm_, &config), "making a communicator of NCCL");
+    meet();
     launches->enter(comm_);
   }
   Group(const Group&) = delete;
@@ -129,8 +130,8 @@ class Group {
     }
   }
 
-  /// All that is queued, as one group: NCCL matches messages in the order of their launches, and only
-  /// those of one group go on together.
+  /// All that is queued, as one group: NCCL matches messages in the order of their launches, and
+  /// only those of one group go on together.
   void launch() {
     if (queued_.empty()) return;
     FIVECUTS_NCCL_CALL(ncclGroupStart());
@@ -150,6 +151,27 @@ class Group {
   const std::shared_ptr<Launches> launches;
 
  private:
+  /// A byte from each rank to each. NCCL connects two ranks at their first message, in a call that
+  /// waits for both: after this no later call does, whoever sends first. Its price is memory for
+  /// all pairs.
+  void meet() {
+    int n = 0, me = 0;
+    FIVECUTS_NCCL_CALL(ncclCommCount(comm_, &n));
+    FIVECUTS_NCCL_CALL(ncclCommUserRank(comm_, &me));
+    if (n == 1) return;
+    const auto bytes = static_cast<std::size_t>(2 * n);
+    auto* const at = static_cast<std::byte*>(gpu.allocate(bytes));
+    FIVECUTS_CUDA(cudaMemsetAsync(at, 0, bytes, gpu.stream()));
+    FIVECUTS_NCCL_CALL(ncclGroupStart());
+    for (int peer = 0; peer < n; ++peer) {
+      if (peer == me) continue;
+      FIVECUTS_NCCL_CALL(ncclSend(at + peer, 1, ncclInt8, peer, comm_, gpu.stream()));
+      FIVECUTS_NCCL_CALL(ncclRecv(at + n + peer, 1, ncclInt8, peer, comm_, gpu.stream()));
+    }
+    FIVECUTS_NCCL_CALL(ncclGroupEnd());
+    gpu.release(at);
+  }
+
   std::string said(std::span<const Transfer> transfers) const {
     std::string all;
     for (const auto& [kind, peer, t] : transfers) {

@@ -7,8 +7,8 @@
 
 namespace fivecuts {
 
-/// Collective over `host`, which carries all that is not data. A communicator of NCCL for all of its
-/// ranks, on `gpu`. Needs nccl.h: is there if FIVECUTS_NCCL is defined.
+/// Collective over `host`, which carries all that is not data. A communicator of NCCL for all of
+/// its ranks, on `gpu`. Needs nccl.h: is there if FIVECUTS_NCCL is defined.
 std::unique_ptr<Transport> nccl_transport(std::unique_ptr<Transport> host, CudaBackend& gpu);
 
 }  // namespace fivecuts

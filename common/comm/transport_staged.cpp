@@ -2,6 +2,7 @@
 
 #include "common/comm/transport_over_host.hpp"
 #include "common/compute/backend.hpp"
+#include "common/support/units.hpp"
 
 namespace fivecuts {
 namespace {
@@ -18,10 +19,16 @@ struct Stage {
 /// A tensor's place on the host while it lives.
 class Copy {
  public:
-  Copy(std::shared_ptr<Stage> stage, Tensor of)
-      : stage_(std::move(stage)),
-        of_(of),
-        block_(stage_->pinned.allocate(static_cast<std::size_t>(of.bytes()))) {}
+  Copy(std::shared_ptr<Stage> stage, Tensor of) : stage_(std::move(stage)), of_(of) {
+    try {
+      block_ = stage_->pinned.allocate(static_cast<std::size_t>(of.bytes()));
+    } catch (const std::bad_alloc&) {
+      throw OutOfMemory(
+          fmt::format("out of memory: the machine has no {} of pinned memory for a "
+                      "message by way of the host",
+                      show_bytes(static_cast<double>(of.bytes()))));
+    }
+  }
   Copy(Copy&& other) noexcept
       : stage_(std::move(other.stage_)), of_(other.of_), block_(std::exchange(other.block_, {})) {}
   Copy& operator=(Copy&&) = delete;
@@ -37,9 +44,7 @@ class Copy {
     return std::move(*this);
   }
   void take_back() const {  ///< the host's to the device
-    if (of_.empty()) return;
-    backend().copy_in(block_.data, of_);
-    backend().synchronize();
+    if (!of_.empty()) backend().copy_in(block_.data, of_);
   }
 
  private:

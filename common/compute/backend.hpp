@@ -33,10 +33,8 @@ class Backend : public MemorySource {
   // --- moving ---
   virtual void zero(Tensor to) = 0;
   virtual void copy(Tensor from, Tensor to) = 0;
-  /// From host memory, which may change when it returns; if it is of host_memory(), only after
-  /// synchronize().
-  virtual void copy_in(const void* host, Tensor to) = 0;
-  virtual void copy_out(Tensor from, void* host) = 0;  ///< all is there when it returns
+  virtual void copy_in(const void* host, Tensor to) = 0;  ///< `host` may change when it returns
+  virtual void copy_out(Tensor from, void* host) = 0;     ///< all is there when it returns
   virtual void round_to_bf16(Tensor from, Tensor to) = 0;
 
   // --- element-wise ---

@@ -2,8 +2,8 @@
 // A GPU as a backend. Known to the CUDA module alone (comm/cuda_module.hpp), which nvcc compiles.
 //
 // Each lane has a stream: the caller's, `compute`, and that of async(), `comm`. What a thread asks
-// for goes on its lane's stream; the two meet at marks, which are events. The host waits for neither,
-// but to bring numbers to itself.
+// for goes on its lane's stream; the two meet at marks, which are events. The host waits for
+// neither, but to bring numbers to itself.
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
 
@@ -33,7 +33,8 @@ class PinnedMemory final : public MemorySource {
 
 class CudaBackend final : public Backend {
  public:
-  /// Computes on GPU `number` of those that this process sees. `lane_of` tells the calling thread's.
+  /// Computes on GPU `number` of those that this process sees. `lane_of` tells the calling
+  /// thread's.
   CudaBackend(int number, Lane (*lane_of)());
   ~CudaBackend() override;
   CudaBackend(const CudaBackend&) = delete;

@@ -7,6 +7,10 @@ namespace {
 void check_blas(cublasStatus_t code, const char* expression,
                 std::source_location where = std::source_location::current()) {
   if (code == CUBLAS_STATUS_SUCCESS) return;
+  if (code == CUBLAS_STATUS_ALLOC_FAILED) {
+    throw OutOfMemory(std::string("out of memory: the GPU has none left for cuBLAS (") +
+                      expression + ")");
+  }
   fail(std::string(expression) + " failed: " + cublasGetStatusString(code), where);
 }
 #define FIVECUTS_CUBLAS(call) check_blas(call, #call)

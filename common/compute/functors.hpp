@@ -170,7 +170,8 @@ struct SoftmaxCrossEntropy {
   const std::int64_t* labels;
   float* loss;
   std::int64_t cols;
-  // In the loop itself the same expression becomes a branch that is mostly predicted wrong (g++ 12).
+  // In the loop itself the same expression becomes a branch that is mostly predicted wrong (g++
+  // 12).
   FIVECUTS_HD static float larger(float a, float b) { return a > b ? a : b; }
   FIVECUTS_HD void operator()(std::int64_t r, std::int64_t) const {
     constexpr std::int64_t lanes = 16;

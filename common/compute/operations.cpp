@@ -33,7 +33,8 @@ Backend* book(const char* operation, Tensor on, double flops,
   return on.device()->book(operation, work);
 }
 
-/// Likewise c [m, n] = a product of two matrices with `k` in common; that of bf16 may be kept in f32.
+/// Likewise c [m, n] = a product of two matrices with `k` in common; that of bf16 may be kept in
+/// f32.
 Backend* book_product(bool shapes_match, int64_t k, Tensor a, Tensor b, Tensor c) {
   require(shapes_match, "the shapes of a matrix product do not match");
   const bool widened = a.type() == DType::bf16 && c.type() == DType::f32;

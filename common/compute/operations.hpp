@@ -1,8 +1,8 @@
 #pragma once
 // The closed list of things a device computes. Shapes must match exactly; a wrong one is a Failure.
 // All matrices are row-major. "x [b, i]" is b rows of i columns.
-// Numbers are f32 or bf16, all of an operation in one type unless it says otherwise. What is bf16 is
-// computed in f32 and rounded once, where it is stored: to the nearest, ties to even.
+// Numbers are f32 or bf16, all of an operation in one type unless it says otherwise. What is bf16
+// is computed in f32 and rounded once, where it is stored: to the nearest, ties to even.
 #include <cstdint>
 #include <span>
 #include <vector>

@@ -23,7 +23,8 @@ const char* name_of(Device::Kind kind) {
 namespace {
 std::shared_ptr<Backend> backend_of(Device::Kind kind, std::shared_ptr<Backend> given) {
   if (kind == Device::Kind::cpu) return {std::shared_ptr<void>(), &cpu_backend()};  // nobody's own
-  require((given == nullptr) == (kind == Device::Kind::meta), "cuda needs a backend, meta has none");
+  require((given == nullptr) == (kind == Device::Kind::meta),
+          "cuda needs a backend, meta has none");
   return given;
 }
 }  // namespace

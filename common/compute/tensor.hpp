@@ -40,8 +40,8 @@ class Backend;
 /// One rank's memory and arithmetic. Buffers keep a pointer to it, so it must outlive them. A
 /// `meta` device allocates and computes nothing and counts everything: the same program runs dry at
 /// any size. Its tensors have addresses, which tell them apart and which nobody may follow.
-/// A `cuda` device is a GPU. It computes later than it is told to, in two orders of its own, one for
-/// each lane (clock.hpp): what the caller asks for, and what async() asks for. Only what brings
+/// A `cuda` device is a GPU. It computes later than it is told to, in two orders of its own, one
+/// for each lane (clock.hpp): what the caller asks for, and what async() asks for. Only what brings
 /// numbers to the host waits for it.
 class Device {
  public:
@@ -77,8 +77,8 @@ class Device {
   Mark mark();
   void follow(const Mark& mark);  ///< the calling thread's lane goes on only after `mark`
   void synchronize();             ///< back when all that this lane has asked for is done
-  /// How the host waits for the device: `wait(done)` returns when done() does. Whoever watches waits
-  /// sets it; it must hold until the last wait.
+  /// How the host waits for the device: `wait(done)` returns when done() does. Whoever watches
+  /// waits sets it; it must hold until the last wait.
   using Wait = std::function<void(const std::function<bool()>& done)>;
   void wait_by(Wait wait);
   std::int64_t host_waits() const;  ///< how often it has waited
@@ -130,8 +130,9 @@ class Tensor {
   template <class T>
   std::span<T> as() const {
     require(!dry(), "a dry tensor has no numbers to look at; --device cpu has");
-    require(device_ == nullptr || device_->on_host(),
-            "these numbers are in a GPU's memory, where the host cannot look; copy_out() brings them");
+    require(
+        device_ == nullptr || device_->on_host(),
+        "these numbers are in a GPU's memory, where the host cannot look; copy_out() brings them");
     if (type_ != dtype_of<T>()) wrong_type(dtype_of<T>());
     return {reinterpret_cast<T*>(data_), static_cast<std::size_t>(count())};
   }

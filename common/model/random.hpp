@@ -18,7 +18,8 @@ std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
 float uniform(std::uint64_t seed, std::uint32_t tensor, std::int64_t row, std::int64_t col);
 
 /// Fills `to` with `bound` * uniform(seed, tensor, first_row + i, first_col + j): the slice of the
-/// global tensor that starts at (first_row, first_col). What is bf16 gets the same numbers, rounded.
+/// global tensor that starts at (first_row, first_col). What is bf16 gets the same numbers,
+/// rounded.
 void fill_uniform(Tensor to, std::uint64_t seed, std::uint32_t tensor, float bound,
                   std::int64_t first_row = 0, std::int64_t first_col = 0);
 

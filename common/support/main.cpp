@@ -57,7 +57,8 @@ void add_common(CLI::App& app, RunOptions& run) {
                                                             {"meta", DeviceWish::meta}};
   app.add_option_function<std::string>(
          "--device", [&run](const std::string& name) { run.device = devices.at(name); },
-         "cpu, cuda, auto (cuda where each rank finds a GPU, or else cpu), or meta: a dry run, that "
+         "cpu, cuda, auto (cuda where each rank finds a GPU, or else cpu), or meta: a dry run, "
+         "that "
          "counts everything and computes nothing")
       ->check(CLI::IsMember({"auto", "cpu", "cuda", "meta"}))
       ->type_name("NAME")
@@ -146,10 +147,12 @@ int refuse(Context& context, const CLI::App& app, const UsageError& error) {
   }
 }
 
-/// What a Context of this rank takes. Where ranks are threads, `auto` is the cpu: they are there to be
-/// quick, or to be looked at.
+/// What a Context of this rank takes. Where ranks are threads, `auto` is the cpu: they are there to
+/// be quick, or to be looked at.
 CommonOptions options_for(Transport& world, const RunOptions& run) {
   const bool threads = run.device == DeviceWish::best && run.threads();
+  Guard guard(world.rank(), world.size(), run.common.timeout_s, run.common.guard);
+  const auto watch = guard.watch([] { return "the others to look for GPUs"; });
   const DeviceChoice choice = choose_device(world, threads ? DeviceWish::cpu : run.device);
   if (!choice.reason.empty() && built_with_cuda() && world.rank() == 0) {
     fmt::print("{}\n", choice.reason);

@@ -9,15 +9,19 @@ add_dependencies(common_test faults)  # `./course test ch02` builds no more of c
 # fault(name ranks status regex [more arguments of the program...]): the line is printed once, not by each
 # rank. A ';' in it is written '.', since CMake would take it for the end of a word.
 function(fault name ranks status regex)
+  set(arguments ${ARGN})
+  if(FIVECUTS_CUDA AND NOT FIVECUTS_CUDA_INSIDE)
+    list(APPEND arguments --device cpu)  # a real GPU takes longer than these time limits to start
+  endif()
   set(once)
   if(regex)
     set(once ONCE)
   endif()
-  add_mpi_test(NAME common.fault.${name} RANKS ${ranks} COMMAND faults --timeout 2 --fault ${name} ${ARGN}
+  add_mpi_test(NAME common.fault.${name} RANKS ${ranks} COMMAND faults --timeout 2 --fault ${name} ${arguments}
                EXPECT ${status} OUTPUT "${regex}" ${once} LABELS common reference TIMEOUT 30)
   if(regex)
     add_mpi_test(NAME common.fault.${name}.threads RANKS ${ranks} THREADS
-                 COMMAND faults --timeout 2 --fault ${name} ${ARGN}
+                 COMMAND faults --timeout 2 --fault ${name} ${arguments}
                  EXPECT ${status} OUTPUT "${regex}" ${once} LABELS common reference TIMEOUT 30)
   endif()
 endfunction()
