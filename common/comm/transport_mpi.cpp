@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <string>
 #ifdef __SANITIZE_ADDRESS__
@@ -142,6 +143,43 @@ class MpiTransport final : public Transport {
     FIVECUTS_MPI(MPI_Reduce_scatter(whole.data(), part.data(), counts.data(),
                                     datatype(whole.type()), operation(reduction, whole.type()),
                                     data_));
+  }
+
+  // Under a simulator a rank that polls would never let the others come.
+  bool shares_memory() const override {
+    return !mpi_is_simulated() && std::ranges::all_of(nodes_, [](int node) { return node == 0; });
+  }
+
+  std::shared_ptr<SharedMemory> share(std::size_t bytes) override {
+    // Each rank's pages are its own, so that its core touches them first.
+    MPI_Info apart = MPI_INFO_NULL;
+    FIVECUTS_MPI(MPI_Info_create(&apart));
+    FIVECUTS_MPI(MPI_Info_set(apart, "alloc_shared_noncontig", "true"));
+    constexpr std::size_t alignment = 256;
+    const std::size_t size = bytes + SharedMemory::header + alignment;
+    void* mine = nullptr;
+    MPI_Win window = MPI_WIN_NULL;
+    FIVECUTS_MPI(MPI_Win_allocate_shared(static_cast<MPI_Aint>(size), 1, apart, data_,
+                                         static_cast<void*>(&mine), &window));
+    FIVECUTS_MPI(MPI_Info_free(&apart));
+    const auto free = [window](void*) mutable {
+      if (std::uncaught_exceptions() == 0) MPI_Win_free(&window);  // else nobody waits any more
+    };
+    const std::shared_ptr<void> owner(mine, free);
+    std::memset(mine, 0xFF, size);  // no page is fresh afterwards; all-ones bytes are NaN
+    std::vector<std::byte*> segments;
+    for (int r = 0; r < size_; ++r) {
+      MPI_Aint there = 0;
+      int unit = 0;
+      void* at = nullptr;
+      FIVECUTS_MPI(MPI_Win_shared_query(window, r, &there, &unit, static_cast<void*>(&at)));
+      std::size_t room = size;  // pages lie alike in every process, and so does what is aligned
+      segments.push_back(
+          static_cast<std::byte*>(std::align(alignment, size - alignment, at, room)));
+    }
+    auto memory = std::make_shared<SharedMemory>(std::move(segments), rank_, owner);
+    FIVECUTS_MPI(MPI_Barrier(shadow_));
+    return memory;
   }
 
   std::unique_ptr<InFlight> start_send(std::span<const std::byte> bytes, int to,

@@ -130,8 +130,9 @@ class Tensor {
   template <class T>
   std::span<T> as() const {
     require(!dry(), "a dry tensor has no numbers to look at; --device cpu has");
-    require(device_ == nullptr || device_->on_host(),
-            "these numbers are in a GPU's memory, where the host cannot look; copy_out() brings them");
+    require(
+        device_ == nullptr || device_->on_host(),
+        "these numbers are in a GPU's memory, where the host cannot look; copy_out() brings them");
     if (type_ != dtype_of<T>()) wrong_type(dtype_of<T>());
     return {reinterpret_cast<T*>(data_), static_cast<std::size_t>(count())};
   }
@@ -150,6 +151,11 @@ class Buffer {
   Buffer() = default;
   Buffer(Device& device, Category category, std::int64_t rows, std::int64_t cols,
          DType type = DType::f32);
+  /// In host memory that `from`(bytes) gives, once it is booked; kept as long as the buffer lives.
+  /// Not asked on `meta`.
+  using Source = std::function<std::shared_ptr<std::byte>(std::int64_t bytes)>;
+  Buffer(Device& device, Category category, std::int64_t rows, std::int64_t cols, DType type,
+         const Source& from);
   Buffer(Buffer&& other) noexcept { swap(other); }
   Buffer& operator=(Buffer&& other) noexcept {
     Buffer(std::move(other)).swap(*this);
@@ -164,6 +170,7 @@ class Buffer {
   void swap(Buffer& other) noexcept;
   Tensor tensor_;
   CachingAllocator::Block block_;
+  std::shared_ptr<std::byte> elsewhere_;  // instead of a block
   Category category_ = Category::workspace;
 };
 
