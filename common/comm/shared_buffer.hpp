@@ -30,9 +30,9 @@ class SharedBuffer {
   /// Who owns this rank's memory, for whoever needs a Buffer. This stays a view of it.
   Buffer take() { return std::move(buffer_); }
 
-  /// Collective. Returns when all ranks have come, for an operation on the part `x`, which is at the
-  /// same place on each. What they wrote before, all see afterwards. With a guard, fails where they
-  /// came for different ones. On the clock a meeting takes a latency, from the last one's coming.
+  /// Collective. Returns when all ranks have come, for an operation on the part `x`, which is at
+  /// the same place on each. What they wrote before, all see afterwards. With a guard, fails where
+  /// they came for different ones. On the clock it takes a latency from the last one's coming.
   void meet(Tensor x, Reduction how);
 
   /// The part `x` of each rank's tensor, in the order of the ranks, to be read and written; valid
