@@ -96,7 +96,7 @@ void compare(Context& context, std::vector<Communicator>& mpi, std::int64_t byte
   std::vector<double> additions;
   // Long enough to be measured, short enough to be over before something else wants the core.
   const int times =
-      static_cast<int>(std::clamp<std::int64_t>((std::int64_t{4} << 20) / bytes, 1, 50));
+      static_cast<int>(std::clamp<std::int64_t>((std::int64_t{1} << 19) / bytes, 1, 20));
   for (int round = -2; round < rounds; ++round) {  // two to get warm
     for (Contender& one : all) {
       const double seconds = time_of(world, times, one.run);

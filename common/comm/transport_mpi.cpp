@@ -298,32 +298,23 @@ bool mpi_is_simulated() {
 #endif
 }
 
-namespace {
-/// Sets one of the library's control variables, of type int.
-bool set_variable(const char* name, int value) {
-  int index = 0, count = 0;
-  if (MPI_T_cvar_get_index(name, &index) != MPI_SUCCESS) return false;
-  MPI_T_cvar_handle handle = MPI_T_CVAR_HANDLE_NULL;
-  if (MPI_T_cvar_handle_alloc(index, nullptr, &handle, &count) != MPI_SUCCESS) return false;
-  const bool set = MPI_T_cvar_write(handle, &value) == MPI_SUCCESS;
-  MPI_T_cvar_handle_free(&handle);
-  return set;
-}
-}  // namespace
-
+#ifdef OMPI_MAJOR_VERSION
 void allow_forced_mpi_all_reduce() { setenv("OMPI_MCA_coll_tuned_use_dynamic_rules", "1", 0); }
 
 bool force_mpi_all_reduce(int algorithm) {
-#ifdef OMPI_MAJOR_VERSION
-  int provided = 0;
+  int provided = 0, index = 0, count = 0;
   if (MPI_T_init_thread(MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS) return false;
-  const bool set = set_variable("coll_tuned_allreduce_algorithm", algorithm);
+  MPI_T_cvar_handle variable = MPI_T_CVAR_HANDLE_NULL;
+  const bool set = MPI_T_cvar_get_index("coll_tuned_allreduce_algorithm", &index) == MPI_SUCCESS &&
+                   MPI_T_cvar_handle_alloc(index, nullptr, &variable, &count) == MPI_SUCCESS &&
+                   MPI_T_cvar_write(variable, &algorithm) == MPI_SUCCESS;
   MPI_T_finalize();
   return set;
-#else
-  return algorithm == 0;
-#endif
 }
+#else
+void allow_forced_mpi_all_reduce() {}
+bool force_mpi_all_reduce(int algorithm) { return algorithm == 0; }
+#endif
 
 void abort_all_ranks(int status) {
   std::fflush(nullptr);
