@@ -8,6 +8,7 @@ namespace fivecuts::all_reduce {
 
 std::span<const NamedAlgorithm> all_algorithms() {
   using namespace formulas;
+  using By = NamedAlgorithm::By;
   static constexpr NamedAlgorithm all[] = {
       {"gather_broadcast", gather_broadcast, gather_broadcast_traffic, gather_broadcast_seconds},
       {"full_exchange", full_exchange, full_exchange_traffic, full_exchange_seconds},
@@ -15,7 +16,8 @@ std::span<const NamedAlgorithm> all_algorithms() {
       {"tree", tree, tree_traffic, tree_seconds},
       {"halving_doubling", halving_doubling, halving_doubling_traffic, halving_doubling_seconds},
       {"hierarchical", hierarchical, hierarchical_traffic, hierarchical_seconds},
-      {"library", library, ring_traffic, library_seconds, true}};
+      {"shared", shared, shared_traffic, shared_seconds, By::memory},
+      {"library", library, ring_traffic, library_seconds, By::library}};
   return all;
 }
 

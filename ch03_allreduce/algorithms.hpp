@@ -25,7 +25,14 @@ struct NamedAlgorithm {
   Traffic (*traffic)(const Case&, int rank);
   /// Seconds until the last rank has ended, if all start at once.
   double (*seconds)(const Case&, const Cluster&);
-  bool modelled = false;  ///< its bytes are the library's own affair, charged as a ring
+  /// How the numbers come to the others. The library's bytes are its own affair, charged as a ring.
+  enum class By { messages, memory, library } by = By::messages;
+  bool modelled() const { return by == By::library; }
+  bool by_messages() const { return by == By::messages; }
+  /// Whether the ranks of `comm` can run it, the same on all.
+  bool possible(const Communicator& comm) const {
+    return by != By::memory || SharedBuffer::possible(comm);
+  }
 };
 /// The ladder, then what stands in beyond/, then the library.
 std::span<const NamedAlgorithm> all_algorithms();
@@ -36,7 +43,8 @@ const NamedAlgorithm& algorithm(const std::string& name);
 /// nothing is run. Equal to the clock
 ///  - on one node, and where each rank has a node of its own: for every count, but for
 ///    halving_doubling on a number of ranks that is no power of two: if that power divides count;
-///  - on several full nodes: ring (if `ranks` divides count), hierarchical, and the library.
+///  - on several full nodes: ring (if `ranks` divides count), hierarchical, and the library; of
+///    `shared`, which none of them can run, it says what it were on one.
 /// Everything else is an upper bound: as if every message took the slowest link.
 double cost(const NamedAlgorithm& algorithm, int ranks, std::int64_t count, DType type,
             const Cluster& cluster);

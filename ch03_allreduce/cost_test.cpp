@@ -21,6 +21,7 @@ double on_the_clock(const NamedAlgorithm& one, int ranks, std::int64_t count, DT
   return *std::max_element(seconds.begin(), seconds.end());
 }
 
+bool in_memory(const NamedAlgorithm& one) { return one.by == NamedAlgorithm::By::memory; }
 bool is_power(int n) { return (n & (n - 1)) == 0; }
 
 /// Clusters of which all ranks are one node, or each its own: fast and slow adding.
@@ -41,6 +42,7 @@ RANK_TEST(Cost, IsTheClocks) {
         for (const NamedAlgorithm& one : all_algorithms()) {
           const bool halving = one.name == std::string("halving_doubling");
           if (halving && !is_power(n) && count % 16 != 0) continue;
+          if (in_memory(one) && n > 1 && cluster.ranks_per_node == 1) continue;
           const DType type = count % 2 == 0 ? DType::f32 : DType::bf16;
           const double clock = on_the_clock(one, n, count, type, cluster);
           EXPECT_NEAR(cost(one, n, count, type, cluster), clock, 1e-9 * clock)
@@ -77,6 +79,7 @@ RANK_TEST(Cost, OnSeveralNodes) {
             << name << " of " << count << " on " << n << " ranks, " << per_node << " a node";
       }
       for (const NamedAlgorithm& one : all_algorithms()) {
+        if (in_memory(one)) continue;  // no node has it all
         const double clock = on_the_clock(one, n, count, DType::f32, cluster);
         EXPECT_GE(cost(one, n, count, DType::f32, cluster), clock * (1 - 1e-9)) << one.name;
       }

@@ -144,7 +144,7 @@ std::vector<LadderRow> climb(Context& context, Communicator& comm, const Setting
   if (!context.device.dry()) want = golden(setting, comm.size());
   std::vector<LadderRow> rows;
   for (const NamedAlgorithm& one : all_algorithms()) {
-    rows.push_back(try_out(context, comm, setting, one, want));
+    if (one.possible(comm)) rows.push_back(try_out(context, comm, setting, one, want));
   }
   return rows;
 }
@@ -152,7 +152,7 @@ std::vector<LadderRow> climb(Context& context, Communicator& comm, const Setting
 std::vector<WireRow> wire_of_worlds(const Context& run, const Setting& setting) {
   std::vector<WireRow> rows;
   for (const NamedAlgorithm& one : all_algorithms()) {
-    if (one.modelled) continue;
+    if (!one.by_messages()) continue;
     for (const int n : {2, 3, 4, 8}) {
       const Case c{n, setting.elements, setting.type,
                    setting.ranks_per_node > 0 ? setting.ranks_per_node : 4};

@@ -43,10 +43,11 @@ struct LadderRow {
   bool by_formula;            ///< `wire` is what the formula says, on every rank
   std::int64_t work_memory;   ///< bytes, of the rank that keeps most
 };
-/// Collective. Every algorithm once, on numbers that differ by rank and index.
+/// Collective. Every algorithm that is possible here, once, on numbers that differ by rank and
+/// index.
 std::vector<LadderRow> climb(Context& context, Communicator& comm, const Setting& setting);
 
-/// Bytes of every algorithm but the library's in dry worlds of other sizes.
+/// Bytes of every algorithm of messages in dry worlds of other sizes.
 struct WireRow {
   const NamedAlgorithm* algorithm;
   int ranks;

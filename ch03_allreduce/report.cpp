@@ -34,7 +34,8 @@ std::string ladder_table(const std::vector<LadderRow>& ladder) {
     const Traffic &first = row.wire.front(), &last = row.wire.back();
     const char* result = dry ? "dry" : row.result.ok ? "golden" : "differs";
     const char* bits = dry ? "dry" : row.distinct == 1 ? "same" : "DIFFER";
-    const char* right = row.algorithm->modelled ? "modelled" : "measured";
+    static constexpr const char* kinds[] = {"measured", "read, written", "modelled"};
+    const char* right = kinds[static_cast<std::size_t>(row.algorithm->by)];
     table.row({row.algorithm->name, result, bits, std::to_string(first.sent),
                std::to_string(first.received), std::to_string(last.sent),
                std::to_string(last.received), std::to_string(sum_of_sent(row.wire)),

@@ -83,7 +83,7 @@ Reproducibility reproduce(Context& context, Communicator& comm, const Setting& s
   Reproducibility found;
   std::vector<std::uint64_t> results;
   for (const NamedAlgorithm& one : all_algorithms()) {
-    if (one.modelled) continue;  // the library promises nothing
+    if (one.modelled() || !one.possible(comm)) continue;  // the library promises nothing
     std::vector<std::uint64_t> runs;
     for (int k = 0; k < 2; ++k) {
       const auto of_ranks = comm.gather(result_of(context, comm, s, one));

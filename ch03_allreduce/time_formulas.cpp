@@ -131,6 +131,16 @@ double hierarchical_seconds(const Case& c, const Cluster& cluster) {
          ring_on(p, cluster.inter_node, c.ranks / inside, chunk);
 }
 
+/// Into the memory that is shared and out of it, and two meetings; in between the longest chunk is
+/// read from all others, added up in one pass, and written to them.
+double shared_seconds(const Case& c, const Cluster& cluster) {
+  if (c.ranks == 1 || c.count == 0) return 0;
+  const Prices p{c, cluster};
+  const int64_t chunk = part_of(c.count, c.ranks, 0).count, others = (c.ranks - 1) * chunk;
+  const double all = p.operation(static_cast<double>(others), 2 * p.bytes(c.ranks * chunk));
+  return 2 * p.copy(c.count) + 2 * p.hop(cluster.intra_node, others) + all;
+}
+
 double library_seconds(const Case& c, const Cluster& cluster) {
   const Prices p{c, cluster};
   return 2 * (c.ranks - 1) * p.hop(p.slowest(), part_of(c.count, c.ranks, 0).count);

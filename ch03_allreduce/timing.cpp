@@ -59,7 +59,7 @@ std::size_t Sweep::fastest(std::size_t size) const {
 Sweep sweep_sizes(const Context& run, int ranks) {
   std::vector<const NamedAlgorithm*> algorithms;
   for (const NamedAlgorithm& one : all_algorithms()) {
-    if (one.name != std::string("hierarchical") && !one.modelled) algorithms.push_back(&one);
+    if (one.name != std::string("hierarchical") && one.by_messages()) algorithms.push_back(&one);
   }
   return sweep(run, fmt::format("{} ranks, one node", ranks), algorithms, {.ranks = ranks});
 }
@@ -120,7 +120,7 @@ Terms terms(const Context& run, int ranks) {
   const Case c{ranks, 64 * ranks};
   const Cluster ports = bare_links(0, static_cast<double>(c.count * size_of(c.type)));
   for (const NamedAlgorithm& one : all_algorithms()) {
-    if (one.modelled) continue;
+    if (!one.by_messages()) continue;
     all.rows.push_back({&one, dry_run(run, c, ports, one).seconds,
                         over_a_slow_cable(run, c, one).seconds / static_cast<double>(c.count),
                         dry_run(run, c, bare_links(1, 1e30), one).seconds});

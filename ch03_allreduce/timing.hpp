@@ -7,7 +7,7 @@
 
 namespace fivecuts::all_reduce {
 
-/// Every algorithm over the same sizes, on ranks of one kind of link.
+/// Algorithms of messages over the same sizes, on ranks of one kind of link.
 struct Sweep {
   std::string title;
   std::vector<const NamedAlgorithm*> algorithms;
@@ -37,7 +37,7 @@ Cluster bare_links(double latency, double bytes_per_second);
 /// the links inside do, in each direction.
 DryRun over_a_slow_cable(const Context& run, Case c, const NamedAlgorithm& algorithm);
 
-/// The parts of a time by themselves, for every algorithm but the library.
+/// The parts of a time by themselves, for every algorithm of messages.
 struct Terms {
   int ranks = 0;
   struct Row {

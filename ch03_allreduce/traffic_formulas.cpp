@@ -91,4 +91,10 @@ Traffic hierarchical_traffic(const Case& c, int rank) {
   return all;
 }
 
+/// Its chunk from each of the others, and to each of them. No message.
+Traffic shared_traffic(const Case& c, int rank) {
+  const int64_t others = (c.ranks - 1) * chunk(c.count, c.ranks, rank);
+  return bytes(c, others, others, 0);
+}
+
 }  // namespace fivecuts::all_reduce::formulas

@@ -1,6 +1,6 @@
 #pragma once
 // What goes further than the notes, with the ladder's signature.
-#include "ch03_allreduce/all_reduce.hpp"
+#include "ch03_allreduce/beyond/shared.hpp"
 
 namespace fivecuts::all_reduce {
 

@@ -121,6 +121,7 @@ class Communicator {
   void end_of_run();
 
  private:
+  friend class SharedBuffer;
   struct State;
   struct Receive;
   struct Send;

@@ -10,9 +10,9 @@
 namespace fivecuts {
 
 const char* name_of(Operation operation) {
-  static constexpr const char* names[] = {"send",      "exchange",   "all_reduce",
-                                          "broadcast", "all_gather", "reduce_scatter",
-                                          "split",     "end of run"};
+  static constexpr const char* names[] = {"send",      "exchange",      "all_reduce",
+                                          "broadcast", "all_gather",    "reduce_scatter",
+                                          "split",     "shared memory", "end of run"};
   return names[static_cast<std::size_t>(operation)];
 }
 
@@ -28,8 +28,10 @@ std::string describe(const Envelope& e) {
   const std::string amount =
       fmt::format("{} of {} x {}", name_of(e.operation), e.count, name_of(e.type));
   if (e.operation == Operation::broadcast) return fmt::format("{} from rank {}", amount, e.root);
-  if (e.operation == Operation::all_reduce || e.operation == Operation::reduce_scatter) {
-    return amount + (e.reduction == Reduction::max ? " (max)" : "");
+  if (e.operation == Operation::all_reduce || e.operation == Operation::reduce_scatter ||
+      e.operation == Operation::shared_memory) {
+    const std::string where = e.detail[0] == 0 ? "" : fmt::format(" at {}", e.detail);
+    return amount + where + (e.reduction == Reduction::max ? " (max)" : "");
   }
   return amount;
 }

@@ -22,6 +22,7 @@ enum class Operation : std::uint8_t {
   all_gather,
   reduce_scatter,
   split,
+  shared_memory,
   end_of_run
 };
 const char* name_of(Operation operation);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/comm/shared_memory.hpp"
 #include "common/compute/tensor.hpp"
 
 namespace fivecuts {
@@ -62,6 +63,12 @@ class Transport {
   /// Rank r's part is part_of(whole.count(), size, r), and may lie in its place in the whole.
   virtual void all_gather(Tensor part, Tensor whole) = 0;
   virtual void reduce_scatter(Tensor whole, Tensor part, Reduction reduction) = 0;
+
+  // --- memory that the ranks of one node share ---
+  /// Whether share() can be asked for, the same on all ranks.
+  virtual bool shares_memory() const { return false; }
+  /// Collective, and so is the end of what it gives. A segment with room for `bytes` for each rank.
+  virtual std::shared_ptr<SharedMemory> share(std::size_t) { fail("no memory to share"); }
 
   // --- host memory, beside the data: envelopes and verdicts of the guard, the control channel ---
   enum class Plane { envelope, verdict };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <string>
 #ifdef __SANITIZE_ADDRESS__
@@ -144,6 +145,43 @@ class MpiTransport final : public Transport {
                                     data_));
   }
 
+  // Under a simulator a rank that polls would never let the others come.
+  bool shares_memory() const override {
+    return !mpi_is_simulated() && std::ranges::all_of(nodes_, [](int node) { return node == 0; });
+  }
+
+  std::shared_ptr<SharedMemory> share(std::size_t bytes) override {
+    // Each rank's pages are its own, so that its core touches them first.
+    MPI_Info apart = MPI_INFO_NULL;
+    FIVECUTS_MPI(MPI_Info_create(&apart));
+    FIVECUTS_MPI(MPI_Info_set(apart, "alloc_shared_noncontig", "true"));
+    constexpr std::size_t alignment = 256;
+    const std::size_t size = bytes + SharedMemory::header + alignment;
+    void* mine = nullptr;
+    MPI_Win window = MPI_WIN_NULL;
+    FIVECUTS_MPI(MPI_Win_allocate_shared(static_cast<MPI_Aint>(size), 1, apart, data_,
+                                         static_cast<void*>(&mine), &window));
+    FIVECUTS_MPI(MPI_Info_free(&apart));
+    const auto free = [window](void*) mutable {
+      if (std::uncaught_exceptions() == 0) MPI_Win_free(&window);  // else nobody waits any more
+    };
+    const std::shared_ptr<void> owner(mine, free);
+    std::memset(mine, 0xFF, size);  // no page is fresh afterwards; all-ones bytes are NaN
+    std::vector<std::byte*> segments;
+    for (int r = 0; r < size_; ++r) {
+      MPI_Aint there = 0;
+      int unit = 0;
+      void* at = nullptr;
+      FIVECUTS_MPI(MPI_Win_shared_query(window, r, &there, &unit, static_cast<void*>(&at)));
+      std::size_t room = size;  // pages lie alike in every process, and so does what is aligned
+      segments.push_back(
+          static_cast<std::byte*>(std::align(alignment, size - alignment, at, room)));
+    }
+    auto memory = std::make_shared<SharedMemory>(std::move(segments), rank_, owner);
+    FIVECUTS_MPI(MPI_Barrier(shadow_));
+    return memory;
+  }
+
   std::unique_ptr<InFlight> start_send(std::span<const std::byte> bytes, int to,
                                        Plane plane) override {
     MPI_Request request = MPI_REQUEST_NULL;
@@ -259,6 +297,24 @@ bool mpi_is_simulated() {
   return false;
 #endif
 }
+
+#ifdef OMPI_MAJOR_VERSION
+void allow_forced_mpi_all_reduce() { setenv("OMPI_MCA_coll_tuned_use_dynamic_rules", "1", 0); }
+
+bool force_mpi_all_reduce(int algorithm) {
+  int provided = 0, index = 0, count = 0;
+  if (MPI_T_init_thread(MPI_THREAD_MULTIPLE, &provided) != MPI_SUCCESS) return false;
+  MPI_T_cvar_handle variable = MPI_T_CVAR_HANDLE_NULL;
+  const bool set = MPI_T_cvar_get_index("coll_tuned_allreduce_algorithm", &index) == MPI_SUCCESS &&
+                   MPI_T_cvar_handle_alloc(index, nullptr, &variable, &count) == MPI_SUCCESS &&
+                   MPI_T_cvar_write(variable, &algorithm) == MPI_SUCCESS;
+  MPI_T_finalize();
+  return set;
+}
+#else
+void allow_forced_mpi_all_reduce() {}
+bool force_mpi_all_reduce(int algorithm) { return algorithm == 0; }
+#endif
 
 void abort_all_ranks(int status) {
   std::fflush(nullptr);

@@ -25,6 +25,12 @@ double mpi_seconds();
 /// async() on it.
 bool mpi_is_simulated();
 
+// For benchmarks: Open MPI can be told which of its algorithms to take, if that is said before it
+// starts. Groups made after force_mpi_all_reduce(k) then all-reduce by its number k, 1 to 6, or, by
+// 0, as it would choose. False where this MPI cannot be told.
+void allow_forced_mpi_all_reduce();
+bool force_mpi_all_reduce(int algorithm);
+
 /// Ends every rank of the job with `status`; usable from any thread, before and after MpiSession.
 [[noreturn]] void abort_all_ranks(int status);
 

@@ -12,8 +12,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <string_view>
 #include <thread>
 
@@ -32,6 +34,7 @@ struct Given {
   std::vector<std::byte> bytes = {};
   int number = 0;  // of the group it is to be in
   std::shared_ptr<Group> group = {};
+  std::weak_ptr<std::byte> segment = {};
 };
 
 class World;
@@ -61,6 +64,7 @@ class World : public std::enable_shared_from_this<World> {
     groups_.push_back(group);
     return group;
   }
+  const std::atomic<bool>& given_up() const { return given_up_; }
   void give_up() {
     const std::lock_guard lock(mutex_);
     given_up_ = true;
@@ -71,7 +75,7 @@ class World : public std::enable_shared_from_this<World> {
 
  private:
   std::mutex mutex_;
-  bool given_up_ = false;
+  std::atomic<bool> given_up_ = false;
   std::vector<std::weak_ptr<Group>> groups_;
 };
 
@@ -193,6 +197,32 @@ class ThreadsTransport final : public Transport {
     const auto& all = meet_alike(whole);
     reduce(all, part_of(whole.count(), size(), rank_), reduction, part.data());
     group_->board.barrier();
+  }
+
+  bool shares_memory() const override { return true; }
+
+  std::shared_ptr<SharedMemory> share(std::size_t bytes) override {
+    constexpr std::align_val_t alignment{4096};
+    const std::size_t size = bytes + SharedMemory::header;
+    const std::shared_ptr<std::byte> mine(
+        static_cast<std::byte*>(::operator new(size, alignment)),
+        [](std::byte* data) { ::operator delete (data, std::align_val_t{4096}); });
+    std::memset(mine.get(), 0xFF, size);  // all-ones bytes are NaN
+    struct All {
+      std::shared_ptr<Group> group;
+      std::vector<std::shared_ptr<std::byte>> segments;
+    };
+    auto all = std::make_shared<All>(All{group_, {}});
+    std::vector<std::byte*> addresses;
+    for (const Given& one : meet({.segment = mine})) {
+      all->segments.push_back(one.segment.lock());
+      require(all->segments.back() != nullptr, peer_gone);
+      addresses.push_back(all->segments.back().get());
+    }
+    auto memory = std::make_shared<SharedMemory>(std::move(addresses), rank_, all,
+                                                 &group_->world->given_up());
+    group_->board.barrier();
+    return memory;
   }
 
   std::unique_ptr<InFlight> start_send(std::span<const std::byte> bytes, int to,

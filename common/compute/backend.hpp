@@ -4,6 +4,7 @@
 // common/compute.
 #include <cstddef>
 #include <memory>
+#include <span>
 
 #include "common/compute/tensor.hpp"
 
@@ -40,6 +41,11 @@ class Backend : public MemorySource {
   // --- element-wise ---
   virtual void add(Tensor to, Tensor from) = 0;
   virtual void maximum(Tensor to, Tensor from) = 0;
+  /// Each of `all` becomes the sum, or the maximum, of all of them.
+  virtual void combine_all(std::span<const Tensor> all, bool largest) {
+    for (const Tensor& t : all.subspan(1)) largest ? maximum(all[0], t) : add(all[0], t);
+    for (const Tensor& t : all.subspan(1)) copy(all[0], t);
+  }
   virtual void scale(Tensor to, float factor) = 0;
   virtual void add_bias(Tensor z, Tensor bias) = 0;
   virtual void bias_gelu(Tensor z, Tensor bias, Tensor y) = 0;

@@ -1,6 +1,7 @@
 // The element-wise operations on the cpu; the matrix products are in cpu_products.cpp.
 #include "common/compute/cpu_backend.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -88,6 +89,35 @@ void CpuBackend::maximum(Tensor to, Tensor from) {
   };
   if (to.type() == DType::i64) return maximum_as(elements<int64_t>(to));
   as_stored(to, maximum_as);
+}
+
+namespace {
+/// A block of all of them at a time, so that it stays in the cache from its reading to its writing.
+/// bf16 is combined in float and rounded once.
+template <class T>
+void combine_all_as(std::span<const Tensor> all, bool largest) {
+  using Number = std::conditional_t<std::is_same_v<T, Bf16>, float, T>;
+  constexpr int64_t block = 1024;
+  alignas(64) Number numbers[block];
+  for (int64_t first = 0; first < all[0].count(); first += block) {
+    const int64_t count = std::min(block, all[0].count() - first);
+    std::copy_n(elements<T>(all[0]) + first, count, numbers);
+    for (const Tensor& t : all.subspan(1)) {
+      const T* next = elements<T>(t) + first;
+      if (largest) {
+        for_each(1, count, detail::Maximum<Number, T>{numbers, next});
+      } else {
+        for_each(1, count, detail::Add<Number, T>{numbers, next});
+      }
+    }
+    for (const Tensor& t : all) std::copy_n(numbers, count, elements<T>(t) + first);
+  }
+}
+}  // namespace
+
+void CpuBackend::combine_all(std::span<const Tensor> all, bool largest) {
+  if (all[0].type() == DType::i64) return combine_all_as<int64_t>(all, largest);
+  as_stored(all[0], [&]<class T>(T*) { combine_all_as<T>(all, largest); });
 }
 
 void CpuBackend::scale(Tensor to, float factor) {

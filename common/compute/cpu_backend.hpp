@@ -14,6 +14,7 @@ class CpuBackend final : public Backend {
   void round_to_bf16(Tensor from, Tensor to) override;
   void add(Tensor to, Tensor from) override;
   void maximum(Tensor to, Tensor from) override;
+  void combine_all(std::span<const Tensor> all, bool largest) override;
   void scale(Tensor to, float factor) override;
   void add_bias(Tensor z, Tensor bias) override;
   void bias_gelu(Tensor z, Tensor bias, Tensor y) override;

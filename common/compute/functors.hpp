@@ -101,20 +101,21 @@ struct GeluBackward {
 };
 
 /// T may be std::int64_t too.
-template <class T>
+template <class T, class From = T>
 struct Add {
   T* to;
-  const T* from;
+  const From* from;
   FIVECUTS_HD void operator()(std::int64_t, std::int64_t i) const { to[i] = to[i] + from[i]; }
 };
 
 /// T may be std::int64_t too.
-template <class T>
+template <class T, class From = T>
 struct Maximum {
   T* to;
-  const T* from;
+  const From* from;
   FIVECUTS_HD void operator()(std::int64_t, std::int64_t i) const {
-    to[i] = from[i] > to[i] ? from[i] : to[i];
+    const T other = from[i];
+    to[i] = other > to[i] ? other : to[i];
   }
 };
 

@@ -126,6 +126,23 @@ void maximum(Tensor to, Tensor from) {
   if (Backend* b = book("maximum", to, 1, {to, to, from})) b->maximum(to, from);
 }
 
+namespace {
+void combine_all(const char* operation, std::span<const Tensor> all, bool largest) {
+  if (all.size() < 2) return;
+  for (const Tensor& t : all) same_count(all[0], t);
+  if (all[0].device() == nullptr) return;
+  const auto others = static_cast<double>(all.size() - 1);
+  Work work;
+  work.flops = others * static_cast<double>(all[0].count());
+  work.bytes = 2 * (others + 1) * static_cast<double>(all[0].bytes());
+  Backend* const b = all[0].device()->book(operation, work);
+  if (b != nullptr) b->combine_all(all, largest);
+}
+}  // namespace
+
+void add_all(std::span<const Tensor> all) { combine_all("add_all", all, false); }
+void maximum_all(std::span<const Tensor> all) { combine_all("maximum_all", all, true); }
+
 void scale(Tensor to, float factor) {
   if (Backend* b = book("scale", to, 1, {to, to})) b->scale(to, factor);
 }

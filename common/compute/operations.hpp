@@ -24,6 +24,10 @@ std::uint64_t hash(Tensor of);  ///< equal for equal bits and length (FNV-1a ove
 // --- element-wise ---
 void add(Tensor to, Tensor from);      ///< to += from; i64 too
 void maximum(Tensor to, Tensor from);  ///< to = the larger of both; i64 too
+/// Each of `all` becomes the sum of all of them, added in their order; or the largest. i64 too. All
+/// are read and written once, whatever their number; no two of them overlap.
+void add_all(std::span<const Tensor> all);
+void maximum_all(std::span<const Tensor> all);
 void scale(Tensor to, float factor);
 void add_bias(Tensor z, Tensor bias);             ///< z [b, o] += bias [o]
 void bias_gelu(Tensor z, Tensor bias, Tensor y);  ///< z += bias (may be empty), y = gelu(z)

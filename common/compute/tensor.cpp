@@ -110,6 +110,21 @@ Buffer::Buffer(Device& device, Category category, std::int64_t rows, std::int64_
   tensor_ = Tensor(device, static_cast<std::byte*>(block_.data), type, rows, cols);
 }
 
+Buffer::Buffer(Device& device, Category category, std::int64_t rows, std::int64_t cols, DType type,
+               const Source& from)
+    : category_(category) {
+  const std::int64_t bytes = element_count(rows, cols) * size_of(type);
+  device.memory().allocate(category, bytes);
+  try {
+    if (!device.dry()) elsewhere_ = from(bytes);
+  } catch (...) {
+    device.memory().release(category, bytes);
+    throw;
+  }
+  std::byte* const data = device.dry() ? device.dry_address(bytes) : elsewhere_.get();
+  tensor_ = Tensor(device, data, type, rows, cols);
+}
+
 Buffer::~Buffer() {
   if (tensor_.device() == nullptr) return;
   tensor_.device()->memory().release(category_, tensor_.bytes());
@@ -119,6 +134,7 @@ Buffer::~Buffer() {
 void Buffer::swap(Buffer& other) noexcept {
   std::swap(tensor_, other.tensor_);
   std::swap(block_, other.block_);
+  elsewhere_.swap(other.elsewhere_);
   std::swap(category_, other.category_);
 }
 

@@ -151,6 +151,11 @@ class Buffer {
   Buffer() = default;
   Buffer(Device& device, Category category, std::int64_t rows, std::int64_t cols,
          DType type = DType::f32);
+  /// In host memory that `from`(bytes) gives, once it is booked; kept as long as the buffer lives.
+  /// Not asked on `meta`.
+  using Source = std::function<std::shared_ptr<std::byte>(std::int64_t bytes)>;
+  Buffer(Device& device, Category category, std::int64_t rows, std::int64_t cols, DType type,
+         const Source& from);
   Buffer(Buffer&& other) noexcept { swap(other); }
   Buffer& operator=(Buffer&& other) noexcept {
     Buffer(std::move(other)).swap(*this);
@@ -165,6 +170,7 @@ class Buffer {
   void swap(Buffer& other) noexcept;
   Tensor tensor_;
   CachingAllocator::Block block_;
+  std::shared_ptr<std::byte> elsewhere_;  // instead of a block
   Category category_ = Category::workspace;
 };
 

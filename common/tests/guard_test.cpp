@@ -66,7 +66,8 @@ RANK_TEST(Guard, AMessageFitsByCountAndType) {
   EXPECT_FALSE(fits(made(Operation::exchange, 2, DType::f32), 1, DType::i64));
   for (const Operation operation :
        {Operation::all_reduce, Operation::broadcast, Operation::all_gather,
-        Operation::reduce_scatter, Operation::split, Operation::end_of_run}) {
+        Operation::reduce_scatter, Operation::split, Operation::shared_memory,
+        Operation::end_of_run}) {
     EXPECT_FALSE(fits(made(operation, 5), 5, DType::f32)) << name_of(operation);
   }
 }

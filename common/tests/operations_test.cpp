@@ -141,6 +141,41 @@ RANK_TEST(Operations, Maximum) {
   EXPECT_THROW(maximum(random_buffer(1, 2, 1), random_buffer(1, 3, 1)), Failure);
 }
 
+// Sizes around the blocks in which it works; whole numbers, so that each type holds them exactly.
+RANK_TEST(Operations, AddAllAndMaximumAll) {
+  Device& device = test_context().device;
+  for (const DType type : {DType::f32, DType::bf16, DType::i64}) {
+    for (const std::int64_t count : {0, 1, 33, 1023, 1024, 1025, 2500}) {
+      for (const bool largest : {false, true}) {
+        std::vector<Buffer> buffers;
+        std::vector<Tensor> all;
+        for (std::int64_t k = 0; k < 3; ++k) {
+          all.push_back(buffers.emplace_back(device, Category::workspace, 1, count, type));
+          std::vector<std::int64_t> numbers;
+          for (std::int64_t i = 0; i < count; ++i) numbers.push_back((i + k) % 3 - 1 + i % 50);
+          if (type == DType::i64) {
+            copy_in(numbers, all.back());
+          } else {
+            copy_in(std::vector<float>(numbers.begin(), numbers.end()), all.back());
+          }
+        }
+        largest ? maximum_all(all) : add_all(all);
+        for (const Tensor& t : all) {
+          const std::vector<float> got = type == DType::i64 ? std::vector<float>() : copy_out(t);
+          const std::vector<std::int64_t> whole =
+              type == DType::i64 ? copy_out_i64(t)
+                                 : std::vector<std::int64_t>(got.begin(), got.end());
+          for (std::int64_t i = 0; i < count; ++i) {
+            EXPECT_EQ(whole[static_cast<std::size_t>(i)], largest ? 1 + i % 50 : 3 * (i % 50));
+          }
+        }
+      }
+    }
+  }
+  const Buffer one(device, Category::workspace, 1, 2), other(device, Category::workspace, 1, 3);
+  EXPECT_THROW(add_all(std::vector<Tensor>{one, other}), Failure);
+}
+
 RANK_TEST(Operations, MatrixProducts) {
   for (const std::int64_t m : awkward) {
     for_sizes([m](std::int64_t k, std::int64_t n) {
