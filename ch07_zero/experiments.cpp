@@ -31,12 +31,14 @@ StepCost step_cost(Context& context, Communicator& comm, const ModelShape& model
   trainer.step(shards, {});  // from now on its work memory is there
   const Traffic before = context.traffic.measured(comm.name());
   memory.reset_peak();
+  const double start = context.clock.now();
   StepCost cost;
   cost.at_rest = {memory.live(Category::parameter), memory.live(Category::gradient),
                   memory.live(Category::optimizer), memory.live()};
   trainer.step(shards, {});
   cost.peak = {memory.peak(Category::parameter), memory.peak(Category::gradient),
                memory.peak(Category::optimizer), memory.peak()};
+  cost.seconds = context.clock.now() - start;
   cost.sent = context.traffic.measured(comm.name()) - before;
   return cost;
 }

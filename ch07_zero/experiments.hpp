@@ -17,9 +17,10 @@ struct Bytes {
 
 /// What one rank's step takes.
 struct StepCost {
-  Bytes at_rest;  ///< between steps
-  Bytes peak;     ///< in a step
-  Traffic sent;   ///< in a step
+  Bytes at_rest;       ///< between steps
+  Bytes peak;          ///< in a step
+  Traffic sent;        ///< in a step
+  double seconds = 0;  ///< of the clock
 };
 /// Collective. A step of `model` on `rows` rows of zeros, this rank's; not the first one, which also
 /// makes its work memory. A dry device takes it too.

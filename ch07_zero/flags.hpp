@@ -9,6 +9,7 @@ struct Options {
   std::int64_t stage = 3;
   bool no_prefetch = false;
   Setting setting{};
+  std::optional<std::filesystem::path> figure{};
 };
 
 inline void declare(CLI::App& app, Options& o) {
@@ -35,6 +36,8 @@ inline void declare(CLI::App& app, Options& o) {
       ->check(CLI::IsMember({"fp32", "bf16"}))
       ->type_name("NAME")
       ->default_str("fp32");
+  app.add_option("--figure", o.figure, "write the notes' figure 8, as counted here, as SVG")
+      ->type_name("FILE");
 }
 
 /// The setting that the flags describe. Throws UsageError, before any communication.

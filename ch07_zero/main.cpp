@@ -2,21 +2,43 @@
 //
 //     mpirun -n 4 build/ch07_zero/ch07_zero --stage 3
 //
-// Prints the training curve beside the golden model's, and what a step takes at each stage: memory
-// at rest and at its peak, bytes and messages, and the bits that the training comes to. Exits with
-// 0 only if all of it agrees.
+// Prints the training curve beside the golden model's, what a step takes at each stage (memory at
+// rest and at its peak, bytes and messages) and the bits that the training comes to, the notes'
+// figure 8 at 7B, what goes over the wire, how long steps take on a virtual cluster, and the notes'
+// claims with what was measured. Exits with 0 only if all of it agrees.
 #include "ch07_zero/flags.hpp"
 #include "ch07_zero/report.hpp"
+#include "common/comm/output.hpp"
 
 using namespace fivecuts;
 using namespace fivecuts::zero_redundancy;
 
 namespace {
 
+/// What rank 0 finds out alone, in dry worlds inside the run. The others hear whether it agreed.
+bool show_worlds(Context& context, const Setting& setting, const Digits& digits,
+                 const std::optional<OutputFile>& figure) {
+  bool agree = true;
+  context.world.on_rank_0([&] {
+    const Figure8 eight = figure8();
+    context.say("Figure 8: GB of model state on the fullest rank, 7B in bf16, by the ledger\n{}\n",
+                figure8_text(eight));
+    show_worlds_of(context, setting);
+    ClaimRows claims(load_claims(source_folder() / "docs" / "claims.json"));
+    measure_claims(context, digits, eight, claims);
+    context.say("Claims of the notes\n{}", claims.text(context.options.language));
+    if (figure) figure->write(figure8_svg(eight));
+    agree = claims.all_hold();
+    return std::string();
+  });
+  return context.world.all_true(agree);
+}
+
 int story(Context& context, const Options& o) {
   const bool dry = context.device.dry();
   const Setting setting = settled(o, context.size(), dry);
   const data_parallel::TrainingOptions& t = setting.training;
+  const auto figure = output_file(context, o.figure, "figure", "--figure state.svg");
   const Digits digits = load_digits();
   Communicator dp = context.world.split("dp", [](int) { return 0; });
   const ModelShape model = data_parallel::model_of(t);
@@ -43,7 +65,8 @@ int story(Context& context, const Options& o) {
               dry ? "" : ", and the bits of the state after the same training",
               stage_table(stages));
   if (!dry) ok = stages_agree(stages, setting) && ok;
-  context.say("{}\n", ok ? "all agree" : "NOT all agree: see the lines above");
+  ok = show_worlds(context, setting, digits, figure) && ok;
+  context.say("\n{}\n", ok ? "all agree" : "NOT all agree: see the lines above");
   return ok ? exit_ok : exit_failed;
 }
 

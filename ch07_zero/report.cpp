@@ -64,4 +64,34 @@ std::string stage_table(const std::vector<StageRow>& rows) {
   return table.text();
 }
 
+namespace {
+
+std::string fits_text(const std::vector<Fit>& fits) {
+  std::string text;
+  for (const auto& [stage, verdict] : fits) text += fmt::format("  stage {}: {}\n", stage, verdict);
+  return text;
+}
+
+}  // namespace
+
+void show_worlds_of(const Context& context, const Setting& setting) {
+  const int ranks = context.size() >= 2 && context.size() <= 64 ? context.size() : 4;
+  context.say(
+      "Sent by a rank in a step of k micro-batches, in units of (N-1)/N Ψ; four layers, N = "
+      "{}\n{}\n",
+      ranks, wire_text(wire_rows(ranks), ranks));
+  World world{.ranks = 8, .model = large_case(70), .rows = 1};
+  world.settings = {0, DType::bf16, setting.prefetch};
+  for (const std::int64_t cap : Figure8::caps) {
+    world.cap = cap;
+    context.say("7B in bf16 on 8 ranks of {}, dry, a step of one row\n{}\n", show(cap),
+                fits_text(what_fits(world)));
+  }
+  const Cluster& cluster = context.clock.cluster();
+  context.say(
+      "A step on the virtual cluster '{}': 4 layers of 10,000 x 10,000 in fp32, 512 rows a rank, "
+      "dry\n{}\n",
+      cluster.name, times_text(step_times(ranks, cluster), ranks, cluster));
+}
+
 }  // namespace fivecuts::zero_redundancy

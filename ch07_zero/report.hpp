@@ -1,6 +1,6 @@
 #pragma once
 // What the program prints.
-#include "ch07_zero/experiments.hpp"
+#include "ch07_zero/worlds.hpp"
 
 namespace fivecuts::zero_redundancy {
 
@@ -11,5 +11,8 @@ bool training_follows_golden(Context& context, Communicator& dp, const Digits& d
 /// Of a step at each stage: memory of the fullest rank, bytes and messages of all, and the state
 /// that the training came to.
 std::string stage_table(const std::vector<StageRow>& rows);
+
+/// Rank 0 prints what goes over the wire, what fits, and how long a step takes, in dry worlds.
+void show_worlds_of(const Context& context, const Setting& setting);
 
 }  // namespace fivecuts::zero_redundancy
