@@ -9,7 +9,7 @@ struct Options {
   std::int64_t stage = 3;
   bool no_prefetch = false;
   Setting setting{};
-  std::optional<std::filesystem::path> figure{};
+  std::optional<std::filesystem::path> figure{}, plot{};
 };
 
 inline void declare(CLI::App& app, Options& o) {
@@ -36,7 +36,9 @@ inline void declare(CLI::App& app, Options& o) {
       ->check(CLI::IsMember({"fp32", "bf16"}))
       ->type_name("NAME")
       ->default_str("fp32");
-  app.add_option("--figure", o.figure, "write the notes' figure 8, as counted here, as SVG")
+  app.add_option("--figure", o.figure, "write live memory over a step (figure 7) as SVG")
+      ->type_name("FILE");
+  app.add_option("--plot", o.plot, "write model state over ranks (figure 8) as SVG")
       ->type_name("FILE");
 }
 
@@ -46,6 +48,12 @@ inline Setting settled(const Options& o, int ranks, bool dry) {
   setting.stage = static_cast<int>(o.stage);
   setting.prefetch = !o.no_prefetch;
   const data_parallel::TrainingOptions& t = setting.training;
+  if (o.figure && o.figure == o.plot) {
+    throw UsageError(
+        fmt::format("--figure and --plot would both be written to '{}'; give two files, as in "
+                    "--figure step.svg --plot state.svg",
+                    o.figure->string()));
+  }
   if (o.no_prefetch && o.stage < 3) {
     throw UsageError(fmt::format(
         "--no-prefetch is about gathering parameters, which stage {} keeps whole; give it with "

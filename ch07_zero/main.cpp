@@ -4,7 +4,7 @@
 //
 // Prints the training curve beside the golden model's, what a step takes at each stage (memory at
 // rest and at its peak, bytes and messages) and the bits that the training comes to, the notes'
-// figure 8 at 7B, what goes over the wire, how long steps take on a virtual cluster, and the notes'
+// figures 7 and 8, what goes over the wire, how long steps take on a virtual cluster, and the notes'
 // claims with what was measured. Exits with 0 only if all of it agrees.
 #include "ch07_zero/flags.hpp"
 #include "ch07_zero/report.hpp"
@@ -17,9 +17,14 @@ namespace {
 
 /// What rank 0 finds out alone, in dry worlds inside the run. The others hear whether it agreed.
 bool show_worlds(Context& context, const Setting& setting, const Digits& digits,
-                 const std::optional<OutputFile>& figure) {
+                 const std::optional<OutputFile>& figure, const std::optional<OutputFile>& plot) {
   bool agree = true;
   context.world.on_rank_0([&] {
+    const Figure7 seven = figure7(step_of_figure7(context, setting));
+    context.say(
+        "Figure 7: what a rank holds over a step at stage {}; 3 layers of 10,000 x 10,000 in bf16, "
+        "{} ranks\nwith 4,096 rows each, dry, on '{}'\n{}\n",
+        seven.stage, seven.ranks, context.clock.cluster().name, figure7_text(seven));
     const Figure8 eight = figure8();
     context.say("Figure 8: GB of model state on the fullest rank, 7B in bf16, by the ledger\n{}\n",
                 figure8_text(eight));
@@ -27,7 +32,8 @@ bool show_worlds(Context& context, const Setting& setting, const Digits& digits,
     ClaimRows claims(load_claims(source_folder() / "docs" / "claims.json"));
     measure_claims(context, digits, eight, claims);
     context.say("Claims of the notes\n{}", claims.text(context.options.language));
-    if (figure) figure->write(figure8_svg(eight));
+    if (figure) figure->write(figure7_svg(seven));
+    if (plot) plot->write(figure8_svg(eight));
     agree = claims.all_hold();
     return std::string();
   });
@@ -38,7 +44,8 @@ int story(Context& context, const Options& o) {
   const bool dry = context.device.dry();
   const Setting setting = settled(o, context.size(), dry);
   const data_parallel::TrainingOptions& t = setting.training;
-  const auto figure = output_file(context, o.figure, "figure", "--figure state.svg");
+  const auto figure = output_file(context, o.figure, "figure", "--figure step.svg");
+  const auto plot = output_file(context, o.plot, "plot", "--plot state.svg");
   const Digits digits = load_digits();
   Communicator dp = context.world.split("dp", [](int) { return 0; });
   const ModelShape model = data_parallel::model_of(t);
@@ -65,7 +72,7 @@ int story(Context& context, const Options& o) {
               dry ? "" : ", and the bits of the state after the same training",
               stage_table(stages));
   if (!dry) ok = stages_agree(stages, setting) && ok;
-  ok = show_worlds(context, setting, digits, figure) && ok;
+  ok = show_worlds(context, setting, digits, figure, plot) && ok;
   context.say("\n{}\n", ok ? "all agree" : "NOT all agree: see the lines above");
   return ok ? exit_ok : exit_failed;
 }

@@ -94,4 +94,13 @@ void show_worlds_of(const Context& context, const Setting& setting) {
       cluster.name, times_text(step_times(ranks, cluster), ranks, cluster));
 }
 
+World step_of_figure7(const Context& context, const Setting& setting) {
+  World world{.ranks = context.size() >= 2 && context.size() <= 16 ? context.size() : 4,
+              .model = large_case(3),
+              .rows = 4096,
+              .cluster = context.clock.cluster()};
+  world.settings = {setting.stage, DType::bf16, setting.prefetch};
+  return world;
+}
+
 }  // namespace fivecuts::zero_redundancy

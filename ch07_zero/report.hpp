@@ -1,6 +1,6 @@
 #pragma once
 // What the program prints.
-#include "ch07_zero/worlds.hpp"
+#include "ch07_zero/live_memory.hpp"
 
 namespace fivecuts::zero_redundancy {
 
@@ -14,5 +14,8 @@ std::string stage_table(const std::vector<StageRow>& rows);
 
 /// Rank 0 prints what goes over the wire, what fits, and how long a step takes, in dry worlds.
 void show_worlds_of(const Context& context, const Setting& setting);
+
+/// The dry world of figure 7: the run's stage and, where it has 2 to 16, its ranks.
+World step_of_figure7(const Context& context, const Setting& setting);
 
 }  // namespace fivecuts::zero_redundancy
