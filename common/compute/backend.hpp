@@ -51,6 +51,7 @@ class Backend : public MemorySource {
   virtual void bias_gelu(Tensor z, Tensor bias, Tensor y) = 0;
   virtual void gelu_backward(Tensor z, Tensor dy) = 0;
   virtual void add_column_sums(Tensor from, Tensor to) = 0;
+  virtual void add_square_sums(Tensor from, Tensor to) = 0;
 
   // --- matrix products ---
   virtual void multiply(Tensor a, Tensor b, Tensor c) = 0;

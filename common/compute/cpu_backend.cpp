@@ -157,6 +157,13 @@ void CpuBackend::add_column_sums(Tensor from, Tensor to) {
   });
 }
 
+void CpuBackend::add_square_sums(Tensor from, Tensor to) {
+  as_stored(from, [&]<class From>(const From* numbers) {
+    const detail::SquareSums<From> squares{numbers, elements<float>(to), from.count(), to.count()};
+    for_each(1, (to.count() + squares.width - 1) / squares.width, squares);
+  });
+}
+
 void CpuBackend::softmax_cross_entropy(Tensor logits, Tensor labels, Tensor loss) {
   for (const int64_t label : labels.as<int64_t>()) {
     require(label >= 0 && label < logits.cols(), "a label is not one of the classes");

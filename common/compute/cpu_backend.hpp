@@ -20,6 +20,7 @@ class CpuBackend final : public Backend {
   void bias_gelu(Tensor z, Tensor bias, Tensor y) override;
   void gelu_backward(Tensor z, Tensor dy) override;
   void add_column_sums(Tensor from, Tensor to) override;
+  void add_square_sums(Tensor from, Tensor to) override;
   void multiply(Tensor a, Tensor b, Tensor c) override;
   void multiply_transposed(Tensor a, Tensor b, Tensor c) override;
   void add_transposed_product(Tensor a, Tensor b, Tensor c) override;

@@ -118,6 +118,14 @@ void CudaBackend::add_column_sums(Tensor from, Tensor to) {
   });
 }
 
+// A thread a sum: neighbours read neighbouring elements.
+void CudaBackend::add_square_sums(Tensor from, Tensor to) {
+  as_stored(from, [&]<class From>(const From* numbers) {
+    for_each(1, to.count(),
+             detail::SquareSums<From, 1>{numbers, elements<float>(to), from.count(), to.count()});
+  });
+}
+
 void CudaBackend::softmax_cross_entropy(Tensor logits, Tensor labels, Tensor loss) {
   as_stored(logits, [&]<class T>(T* rows) {
     using Softmax = detail::SoftmaxCrossEntropy<T>;

@@ -160,6 +160,29 @@ struct ColumnSums {
   }
 };
 
+/// Element i's square goes to sum i mod `sums`: neighbours go to neighbours, so `at_once` of the
+/// sums are vector code, and each is added up in the order of the elements, on any device.
+template <class From, std::int64_t at_once = 256>
+struct SquareSums {
+  static constexpr std::int64_t width = at_once;
+  const From* from;
+  float* to;  // += squares
+  std::int64_t count, sums;
+  FIVECUTS_HD void operator()(std::int64_t, std::int64_t block) const {
+    const std::int64_t first = block * width;
+    const std::int64_t cols = sums - first < width ? sums - first : width;
+    float mine[width] = {};
+    for (std::int64_t row = first; row < count; row += sums) {
+      const std::int64_t here = count - row < cols ? count - row : cols;
+      for (std::int64_t c = 0; c < here; ++c) {
+        const float x = from[row + c];
+        mine[c] += x * x;
+      }
+    }
+    for (std::int64_t c = 0; c < cols; ++c) to[first + c] = to[first + c] + mine[c];
+  }
+};
+
 /// One row of logits becomes softmax(row) - onehot(label), and loss[row] = -log
 /// softmax(row)[label]. The largest logit is subtracted first, so nothing overflows. The row holds
 /// its exponentials in between if it can; Bf16 would round them there, so they are computed again.

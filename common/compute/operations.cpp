@@ -171,6 +171,11 @@ void add_column_sums(Tensor from, Tensor to) {
   if (Backend* b = book("add_column_sums", from, 1, {from, to, to})) b->add_column_sums(from, to);
 }
 
+void add_square_sums(Tensor from, Tensor to) {
+  require(to.type() == DType::f32 && !to.empty(), "sums of squares are f32, and one at least");
+  if (Backend* b = book("add_square_sums", from, 2, {from, to, to})) b->add_square_sums(from, to);
+}
+
 void multiply(Tensor a, Tensor b, Tensor c) {
   const bool match = a.cols() == b.rows() && c.rows() == a.rows() && c.cols() == b.cols();
   if (Backend* backend = book_product(match, a.cols(), a, b, c)) backend->multiply(a, b, c);

@@ -98,8 +98,15 @@ std::vector<Layer> Model::gradient(const Matrix& x, std::span<const std::int64_t
   return gradients;
 }
 
-void Model::step(const Matrix& x, std::span<const std::int64_t> labels, const AdamOptions& o) {
-  const std::vector<Layer> gradients = gradient(x, labels);
+double Model::step(const Matrix& x, std::span<const std::int64_t> labels, const AdamOptions& o,
+                   double clip) {
+  std::vector<Layer> gradients = gradient(x, labels);
+  double squares = 0;
+  for (const Layer& g : gradients) squares += g.w.squaredNorm() + g.b.squaredNorm();
+  const double norm = std::sqrt(squares) / static_cast<double>(x.rows());
+  for (Layer& g : gradients) {
+    if (norm > clip) g.w *= clip / norm, g.b *= clip / norm;
+  }
   const double beta1 = o.beta1, beta2 = o.beta2, rate = o.learning_rate, epsilon = o.epsilon;
   const double count = static_cast<double>(x.rows()), t = static_cast<double>(++steps_);
   const auto update = [&](auto& p, const auto& g, auto& m, auto& v) {
@@ -113,6 +120,7 @@ void Model::step(const Matrix& x, std::span<const std::int64_t> labels, const Ad
     update(layers_[k].w, gradients[k].w, m_[k].w, v_[k].w);
     update(layers_[k].b, gradients[k].b, m_[k].b, v_[k].b);
   }
+  return norm;
 }
 
 double Model::accuracy(const Matrix& x, std::span<const std::int64_t> labels) const {

@@ -4,6 +4,7 @@
 // are common.
 #include <Eigen/Core>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -28,8 +29,10 @@ class Model {
   /// The gradient of that sum, layer by layer. `dx`, if given, receives the one with respect to x.
   std::vector<Layer> gradient(const Matrix& x, std::span<const std::int64_t> labels,
                               Matrix* dx = nullptr) const;
-  /// One Adam update with the mean gradient of the rows.
-  void step(const Matrix& x, std::span<const std::int64_t> labels, const AdamOptions& options);
+  /// One Adam update with the mean gradient of the rows, scaled down to the norm `clip` if it is
+  /// longer. Returns its norm before that.
+  double step(const Matrix& x, std::span<const std::int64_t> labels, const AdamOptions& options,
+              double clip = std::numeric_limits<double>::infinity());
   /// Share of the rows whose largest output is the label's.
   double accuracy(const Matrix& x, std::span<const std::int64_t> labels) const;
 

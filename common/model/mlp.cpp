@@ -1,5 +1,6 @@
 #include "common/model/mlp.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "common/model/random.hpp"
@@ -33,10 +34,25 @@ Tensor bias_of(const LayerShape& shape, Tensor bucket) {
 }
 
 void initialise(const LayerShape& shape, Tensor bucket, std::uint64_t seed, int layer) {
+  initialise_part(shape, bucket, {0, shape.parameters()}, seed, layer);
+}
+
+// Of W, as many whole rows at a time as there are; a part may begin and end inside a row.
+void initialise_part(const LayerShape& shape, Tensor to, Part part, std::uint64_t seed, int layer) {
+  require(to.count() == part.count, "a part needs a place for each of its elements");
   const double bound = std::sqrt(6.0 / static_cast<double>(shape.in + shape.out));
-  fill_uniform(weight_of(shape, bucket), seed, static_cast<std::uint32_t>(layer),
-               static_cast<float>(bound));
-  if (shape.bias) zero(bias_of(shape, bucket));
+  const std::int64_t end = std::min(part.first + part.count, shape.in * shape.out);
+  std::int64_t at = part.first;
+  while (at < end) {
+    const std::int64_t row = at / shape.out, col = at % shape.out;
+    const bool whole_rows = col == 0 && end - at >= shape.out;
+    const std::int64_t rows = whole_rows ? (end - at) / shape.out : 1;
+    const std::int64_t cols = whole_rows ? shape.out : std::min(shape.out - col, end - at);
+    fill_uniform(to.part(at - part.first, rows * cols).shaped(rows, cols), seed,
+                 static_cast<std::uint32_t>(layer), static_cast<float>(bound), row, col);
+    at += rows * cols;
+  }
+  if (shape.bias) zero(to.part(at - part.first, part.first + part.count - at));
 }
 
 Saved::Saved(Device& device, const LayerShape& shape, std::int64_t rows, DType type)

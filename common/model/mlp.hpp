@@ -33,6 +33,8 @@ Tensor bias_of(const LayerShape& shape, Tensor bucket);    ///< [out], or empty
 /// 16), b zero. `layer` is its number in the whole model, so every rank and every cut gets the same
 /// ones.
 void initialise(const LayerShape& shape, Tensor bucket, std::uint64_t seed, int layer);
+/// The same for the elements `part` of the bucket alone, which `to` holds.
+void initialise_part(const LayerShape& shape, Tensor to, Part part, std::uint64_t seed, int layer);
 
 /// What one layer keeps of one micro-batch of b rows, in the ledger as activations.
 struct Saved {

@@ -46,12 +46,26 @@ void MemoryLedger::allocate(Category category, std::int64_t bytes) {
   }
   of_[index_of(category)].add(bytes);
   total_.add(bytes);
+  tell_locked();
 }
 
 void MemoryLedger::release(Category category, std::int64_t bytes) {
   const std::lock_guard lock(mutex_);
   of_[index_of(category)].live -= bytes;
   total_.live -= bytes;
+  tell_locked();
+}
+
+void MemoryLedger::tell_locked() const {
+  if (!look_) return;
+  Live live{};
+  for (const Category c : all_categories) live[index_of(c)] = of_[index_of(c)].live;
+  look_(live);
+}
+
+void MemoryLedger::watch(std::function<void(const Live& live)> look) {
+  const std::lock_guard lock(mutex_);
+  look_ = std::move(look);
 }
 
 std::int64_t MemoryLedger::live(Category category) const {

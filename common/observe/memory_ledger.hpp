@@ -3,6 +3,7 @@
 // truth.
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -43,8 +44,15 @@ class MemoryLedger {
   std::string in_use() const;  ///< "parameter 400 B, gradient 1 KB", or "nothing"
   void reset_peak();
 
+  /// Live bytes by category, in the order of all_categories.
+  using Live = std::array<std::int64_t, category_count>;
+  /// `look` is called after each change, for a curve over time; it must not ask the ledger. An empty
+  /// one ends that.
+  void watch(std::function<void(const Live& live)> look);
+
  private:
   std::string in_use_locked() const;
+  void tell_locked() const;
   struct Amount {
     std::int64_t live = 0, peak = 0;
     void add(std::int64_t bytes);
@@ -53,6 +61,7 @@ class MemoryLedger {
   mutable std::mutex mutex_;
   std::array<Amount, category_count> of_;
   Amount total_;
+  std::function<void(const Live&)> look_;
 };
 
 }  // namespace fivecuts

@@ -132,6 +132,25 @@ RANK_TEST(EachByteOnce, InColumnSums) {
   EXPECT_EQ(booked([&] { add_column_sums(a, b); }), f32_bytes({count, cols, cols}));
 }
 
+RANK_TEST(EachByteOnce, InSquareSums) {
+  const auto sums_of = []<class Squares>(Squares squares) {
+    detail::for_each(1, (squares.sums + Squares::width - 1) / Squares::width, squares);
+  };
+  for (const bool wide : {true, false}) {
+    const Row from = row();
+    std::vector<float> to(at(cols));
+    if (wide) {
+      sums_of(detail::SquareSums<Counted, 16>{from.data(), to.data(), count, cols});
+    } else {
+      sums_of(detail::SquareSums<Counted, 1>{from.data(), to.data(), count, cols});
+    }
+    EXPECT_TRUE(touched(from, 1, 0));
+    EXPECT_EQ(to, std::vector<float>(at(cols), 0.25f * rows));
+  }
+  const Buffer a = random_buffer(rows, cols, 1), b = random_buffer(1, cols, 2);
+  EXPECT_EQ(booked([&] { add_square_sums(a, b); }), f32_bytes({count, cols, cols}));
+}
+
 RANK_TEST(EachByteOnce, InAdam) {
   Row p = row(), g = row(), m = row(), v = row();
   detail::for_each(1, count,

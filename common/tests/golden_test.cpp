@@ -162,6 +162,25 @@ RANK_TEST(Mlp, StartsFromTheGoldenWeights) {
   }
 }
 
+// Parts that begin and end inside rows, hold whole rows, or the bias alone; and none.
+RANK_TEST(Mlp, StartsAnyPartFromTheSameWeights) {
+  for (const Case& c : cases()) {
+    for (std::size_t k = 0; k < c.shape.size(); ++k) {
+      const std::int64_t count = c.shape[k].parameters();
+      const Buffer whole = random_buffer(1, count, 50);
+      initialise(c.shape[k], whole, seed, static_cast<int>(k));
+      for (const int parts : {1, 2, 3, 7, 400}) {
+        for (int index = 0; index < parts; ++index) {
+          const Part part = part_of(count, parts, index);
+          const Buffer mine = random_buffer(1, part.count, 51);
+          initialise_part(c.shape[k], mine, part, seed, static_cast<int>(k));
+          EXPECT_EQ(hash(mine), hash(whole.tensor().part(part.first, part.count))) << c.name;
+        }
+      }
+    }
+  }
+}
+
 RANK_TEST(Mlp, GradientsMatchGolden) {
   for (const Case& c : cases()) {
     for (const std::int64_t rows : {0, 1, 7}) {

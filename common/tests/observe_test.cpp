@@ -36,6 +36,19 @@ RANK_TEST(MemoryLedger, KeepsLiveAndPeakByCategory) {
   EXPECT_EQ(ledger.peak(), 38);
 }
 
+RANK_TEST(MemoryLedger, TellsWhoWatchesOfEachChange) {
+  MemoryLedger ledger(100);
+  std::vector<MemoryLedger::Live> seen;
+  ledger.allocate(Category::parameter, 10);
+  ledger.watch([&](const MemoryLedger::Live& live) { seen.push_back(live); });
+  ledger.allocate(Category::workspace, 3);
+  EXPECT_THROW(ledger.allocate(Category::gradient, 100), OutOfMemory);
+  ledger.release(Category::parameter, 10);
+  ledger.watch(nullptr);
+  ledger.release(Category::workspace, 3);
+  EXPECT_EQ(seen, (std::vector<MemoryLedger::Live>{{10, 0, 0, 0, 3}, {0, 0, 0, 0, 3}}));
+}
+
 RANK_TEST(MemoryLedger, RefusesOverTheCapAndBooksNothing) {
   MemoryLedger ledger(1000);
   ledger.allocate(Category::parameter, 600);

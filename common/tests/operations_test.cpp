@@ -176,6 +176,29 @@ RANK_TEST(Operations, AddAllAndMaximumAll) {
   EXPECT_THROW(add_all(std::vector<Tensor>{one, other}), Failure);
 }
 
+// More elements than sums, fewer, and none; and sums that hold something before.
+RANK_TEST(Operations, AddsSquaresToTheirSums) {
+  for (const std::int64_t sums : {1, 7, 256, 300}) {
+    for (const std::int64_t count : {0, 1, 299, 300, 1857}) {
+      const Buffer from = random_buffer(1, count, 1), to = random_buffer(1, sums, 2);
+      const Buffer narrow(test_context().device, Category::workspace, 1, count, DType::bf16);
+      const Buffer to_2 = random_buffer(1, sums, 2);
+      round_to_bf16(from, narrow);
+      const std::vector<double> values = doubles(from), rounded = doubles(narrow);
+      std::vector<double> want = doubles(to), want_2 = want;
+      for (std::int64_t i = 0; i < count; ++i) {
+        want[at(i % sums)] += std::pow(values[at(i)], 2);
+        want_2[at(i % sums)] += std::pow(rounded[at(i)], 2);
+      }
+      add_square_sums(from, to);
+      add_square_sums(narrow, to_2);
+      EXPECT_LE(worst_error(to, want), 30 * rounding) << count << " in " << sums;
+      EXPECT_LE(worst_error(to_2, want_2), 30 * rounding) << count << " in " << sums;
+    }
+  }
+  EXPECT_THROW(add_square_sums(random_buffer(1, 3, 1), Tensor()), Failure);
+}
+
 RANK_TEST(Operations, MatrixProducts) {
   for (const std::int64_t m : awkward) {
     for_sizes([m](std::int64_t k, std::int64_t n) {

@@ -1,0 +1,106 @@
+#include "ch07_zero/report.hpp"
+
+#include <algorithm>
+
+#include "common/observe/table.hpp"
+#include "common/support/units.hpp"
+
+namespace fivecuts::zero_redundancy {
+namespace {
+
+std::string show(std::int64_t bytes) { return show_bytes(static_cast<double>(bytes)); }
+
+}  // namespace
+
+bool training_follows_golden(Context& context, Communicator& dp, const Digits& digits,
+                             const Setting& setting, TrainingResult& result) {
+  context.say("Training on {} digits, {} held out, stage {}{}\n", digits.train.count(),
+              digits.test.count(), setting.stage,
+              setting.clip > 0 ? fmt::format(", gradients clipped at {}", setting.clip) : "");
+  context.say("  epoch  loss     golden   accuracy  golden\n");
+  result = train(context, dp, digits, setting, [&](std::size_t n, const Epoch& e) {
+    context.say("  {:5}  {:.4f}   {:.4f}   {:6.2f} %  {:6.2f} %\n", n, e.loss, e.golden_loss,
+                100 * e.accuracy, 100 * e.golden_accuracy);
+  });
+  if (setting.clip > 0) {
+    context.say("clipped: {} of {} steps\n", result.clipped, result.steps);
+  }
+  context.say("golden, after {} steps: {}\n", std::min(result.steps, data_parallel::early_steps),
+              result.early.text);
+  if (!data_parallel::follows_to_the_end(setting.training)) {
+    context.say(
+        "golden, at the end: not judged, since with these options rounding grows too far\n\n");
+    return result.early.ok;
+  }
+  context.say("golden, at the end: {}\ngolden, all epochs: {}\n\n", result.weights.text,
+              result.loss.text);
+  return result.early.ok && result.weights.ok && result.loss.ok;
+}
+
+std::string stage_table(const std::vector<StageRow>& rows) {
+  Table table({"stage", "parameters", "gradients", "optimizer", "at rest", "peak parameters",
+               "peak gradients", "peak of all", "all ranks send", "messages", "state"});
+  for (const StageRow& row : rows) {
+    const auto most = [&](auto bytes) {
+      std::int64_t largest = 0;
+      for (const StepCost& cost : row.ranks) largest = std::max<std::int64_t>(largest, bytes(cost));
+      return show(largest);
+    };
+    std::int64_t sent = 0, messages = 0;
+    for (const StepCost& cost : row.ranks) {
+      sent += cost.sent.sent;
+      messages += cost.sent.messages;
+    }
+    table.row(
+        {std::to_string(row.stage), most([](const StepCost& c) { return c.at_rest.parameter; }),
+         most([](const StepCost& c) { return c.at_rest.gradient; }),
+         most([](const StepCost& c) { return c.at_rest.optimizer; }),
+         most([](const StepCost& c) { return c.at_rest.state(); }),
+         most([](const StepCost& c) { return c.peak.parameter; }),
+         most([](const StepCost& c) { return c.peak.gradient; }),
+         most([](const StepCost& c) { return c.peak.total; }), std::to_string(sent),
+         std::to_string(messages), row.replicas == 0 ? "dry" : fmt::format("{:016x}", row.hash)});
+  }
+  return table.text();
+}
+
+namespace {
+
+std::string fits_text(const std::vector<Fit>& fits) {
+  std::string text;
+  for (const auto& [stage, verdict] : fits) text += fmt::format("  stage {}: {}\n", stage, verdict);
+  return text;
+}
+
+}  // namespace
+
+void show_worlds_of(const Context& context, const Setting& setting) {
+  const int ranks = context.size() >= 2 && context.size() <= 64 ? context.size() : 4;
+  context.say(
+      "Sent by a rank in a step of k micro-batches, in units of (N-1)/N Ψ; four layers, N = "
+      "{}\n{}\n",
+      ranks, wire_text(wire_rows(ranks), ranks));
+  World world{.ranks = 8, .model = large_case(70), .rows = 1};
+  world.settings = {0, DType::bf16, setting.prefetch};
+  for (const std::int64_t cap : Figure8::caps) {
+    world.cap = cap;
+    context.say("7B in bf16 on 8 ranks of {}, dry, a step of one row\n{}\n", show(cap),
+                fits_text(what_fits(world)));
+  }
+  const Cluster& cluster = context.clock.cluster();
+  context.say(
+      "A step on the virtual cluster '{}': 4 layers of 10,000 x 10,000 in fp32, 512 rows a rank, "
+      "dry\n{}\n",
+      cluster.name, times_text(step_times(ranks, cluster), ranks, cluster));
+}
+
+World step_of_figure7(const Context& context, const Setting& setting) {
+  World world{.ranks = context.size() >= 2 && context.size() <= 16 ? context.size() : 4,
+              .model = large_case(3),
+              .rows = 4096,
+              .cluster = context.clock.cluster()};
+  world.settings = {setting.stage, DType::bf16, setting.prefetch};
+  return world;
+}
+
+}  // namespace fivecuts::zero_redundancy

@@ -1,0 +1,21 @@
+#pragma once
+// What the program prints.
+#include "ch07_zero/live_memory.hpp"
+
+namespace fivecuts::zero_redundancy {
+
+/// Collective. Trains and prints each epoch; true if weights and losses followed golden's.
+bool training_follows_golden(Context& context, Communicator& dp, const Digits& digits,
+                             const Setting& setting, TrainingResult& result);
+
+/// Of a step at each stage: memory of the fullest rank, bytes and messages of all, and the state
+/// that the training came to.
+std::string stage_table(const std::vector<StageRow>& rows);
+
+/// Rank 0 prints what goes over the wire, what fits, and how long a step takes, in dry worlds.
+void show_worlds_of(const Context& context, const Setting& setting);
+
+/// The dry world of figure 7: the run's stage and, where it has 2 to 16, its ranks.
+World step_of_figure7(const Context& context, const Setting& setting);
+
+}  // namespace fivecuts::zero_redundancy

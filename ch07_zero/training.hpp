@@ -1,0 +1,65 @@
+#pragma once
+// Training on the digits at any stage, with the golden model trained beside it.
+#include "ch02_data_parallel/training.hpp"
+#include "ch07_zero/zero.hpp"
+
+namespace fivecuts::zero_redundancy {
+
+/// What a run trains, and how; `training` without ch02's rungs and overlap.
+struct Setting {
+  data_parallel::TrainingOptions training{};
+  int stage = 3;
+  bool prefetch = true;
+  double clip = 0;
+
+  Settings settings() const;
+  std::uint64_t seed() const { return static_cast<std::uint64_t>(training.seed); }
+};
+
+/// The state of a layer as one rank has it, in f32.
+enum class Kind { weights, first_moment, second_moment };
+/// Collective, over the control channel: every element of layer k, from the shards of all ranks.
+std::vector<float> whole(const Trainer& trainer, std::size_t k, Kind kind,
+                         const Communicator& comm);
+
+/// Collective. The same number on every rank; equal for equal weights, moments and steps, bit for
+/// bit, at whatever stage and on however many ranks they lie.
+std::uint64_t hash(const Trainer& trainer, const Communicator& comm);
+
+/// Collective. At stages 0 to 2: how many different sets of whole buckets the ranks hold, which
+/// must be one. At stage 3 nobody holds any.
+int distinct_replicas(const Trainer& trainer, const Communicator& comm);
+
+/// Collective. Share of `data` that the model gets right.
+double accuracy(Trainer& trainer, const Samples& data, Device& device, const Communicator& comm);
+
+struct Epoch {
+  double loss = 0, golden_loss = 0;          ///< mean over the epoch's samples, before each update
+  double accuracy = 0, golden_accuracy = 0;  ///< on the held-out samples
+};
+
+struct TrainingResult {
+  std::vector<Epoch> epochs;
+  std::int64_t steps = 0;
+  std::int64_t clipped = 0;            ///< steps whose gradient was longer than Setting::clip
+  std::uint64_t hash = 0;              ///< of the state at the end
+  std::vector<double> golden_weights;  ///< at the end, all layers
+  Verdict early;          ///< the weights against golden's after data_parallel::early_steps
+  Verdict loss, weights;  ///< the epochs' losses and the weights against golden's, at the end
+};
+
+/// Collective. Trains on digits.train. `report`, if given, is called after each epoch.
+TrainingResult train(Context& context, Communicator& comm, const Digits& digits,
+                     const Setting& setting,
+                     const std::function<void(std::size_t epoch, const Epoch&)>& report = nullptr);
+
+/// Collective. The same training without golden beside it.
+struct Outcome {
+  std::uint64_t hash = 0;
+  int replicas = 0;            ///< distinct_replicas
+  std::vector<float> weights;  ///< all layers
+};
+Outcome train_alone(Context& context, Communicator& comm, const Digits& digits,
+                    const Setting& setting);
+
+}  // namespace fivecuts::zero_redundancy

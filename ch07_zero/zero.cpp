@@ -1,0 +1,195 @@
+#include "ch07_zero/zero.hpp"
+
+#include <cmath>
+
+namespace fivecuts::zero_redundancy {
+
+// --- the step, the same at every stage ---
+
+double Trainer::step(std::span<const Shard> micro_batches, const AdamOptions& options) {
+  require(!micro_batches.empty(), "a step takes one micro-batch at least");
+  for (const Layer& layer : layers_) zero(layer.gradients);
+  std::vector<Buffer> losses;
+  std::int64_t samples = 0;  // of all ranks
+  for (const Shard& batch : micro_batches) {
+    losses.push_back(add_gradients(batch, &batch == &micro_batches.back()));
+    samples += batch.global_rows;
+  }
+  const float clip = clip_factor(samples);
+  for (Layer& layer : layers_) update(layer, samples, clip, options);
+  double loss = 0;
+  for (const Buffer& of_rows : losses) loss += sum(of_rows);
+  return loss;
+}
+
+Tensor Trainer::forward(const Shard& batch, std::vector<Saved>& saved) {
+  Tensor x = batch.x;
+  for (std::size_t k = 0; k < layers_.size(); ++k) {
+    const LayerShape& shape = layers_[k].shape;
+    gather(k);
+    if (settings_.prefetch && k + 1 < layers_.size()) start_gather(k + 1);
+    saved.emplace_back(device_, shape, batch.rows(), settings_.precision);
+    fivecuts::forward(shape, weights(k), x, saved[k]);
+    release(k);
+    x = saved[k]
+            .output();  // activations stay, or the backward pass would have to compute them again
+  }
+  return x;
+}
+
+Buffer Trainer::add_gradients(const Shard& batch, bool last) {
+  std::vector<Saved> saved;
+  const Tensor logits = forward(batch, saved);
+  Buffer losses(device_, Category::activation, 1, batch.rows());
+  softmax_cross_entropy(logits, batch.labels, losses);
+  Tensor dy = logits;  // the gradient with respect to layer k's output
+  Buffer keep;         // owns dy, once it is not the logits
+  for (std::size_t k = layers_.size(); k-- > 0;) {
+    Buffer dx;  // nobody asks for the gradient of the first layer's input
+    if (k > 0) {
+      dx = Buffer(device_, Category::activation, batch.rows(), layers_[k].shape.in,
+                  settings_.precision);
+    }
+    backward(k, saved[k], dy, dx, last);
+    keep = std::move(dx);
+    dy = keep;
+    saved.pop_back();
+  }
+  return losses;
+}
+
+// The weights are needed for dx only, so the first layer could do without its second gather; hooks
+// around any layer, as FSDP and DeepSpeed set them, do not know which one is the first.
+void Trainer::backward(std::size_t k, Saved& saved, Tensor dy, Tensor dx, bool last) {
+  Layer& layer = layers_[k];
+  gather(k);
+  if (settings_.prefetch && k > 0) start_gather(k - 1);
+  backward_input(layer.shape, weights(k), saved, dy, dx);
+  release(k);  // before the gradient is there: both whole at once would be one layer more
+  Buffer whole;
+  if (settings_.stage >= 2) {  // the bucket to compute in, gone when this function ends
+    whole = Buffer(device_, Category::gradient, 1, layer.shape.parameters(), settings_.precision);
+    zero(whole);
+  }
+  const Tensor gradient = settings_.stage >= 2 ? whole.tensor() : layer.gradients.tensor();
+  backward_weight(layer.shape, saved, gradient);
+  reduce(layer, gradient, last);
+}
+
+// --- what the stages differ in ---
+
+// When a micro-batch's gradient of a layer is whole. 0: the sum to everyone. 1: of each shard only
+// to its owner, the first half of that. 2: at once, so that nobody need keep what is another's;
+// with k micro-batches that is k times, as the rest was let go in between.
+void Trainer::reduce(Layer& layer, Tensor gradient, bool last) {
+  if (settings_.stage >= 2) {
+    all_reduce::reduce_scatter(comm_, gradient, Reduction::sum, work_);
+    add(layer.gradients, shard_of(layer, gradient));
+  } else if (last && settings_.stage == 1) {
+    all_reduce::reduce_scatter(comm_, gradient, Reduction::sum, work_);
+  } else if (last) {
+    all_reduce::ring(comm_, gradient, Reduction::sum, work_);
+  }
+}
+
+// 0: everyone updates everything. 1, 2: each its shard, and the second half of the ring brings the
+// result to all. 3: nobody has the whole anyway; the next gather brings it.
+void Trainer::update(Layer& layer, std::int64_t samples, float clip, const AdamOptions& options) {
+  if (settings_.stage == 0) {
+    adam_step(layer.parameters, layer.gradients, samples, layer.optimizer, options, clip);
+    return;
+  }
+  adam_step(shard_of(layer, layer.parameters), shard_of(layer, layer.gradients), samples,
+            layer.optimizer, options, clip);
+  if (settings_.stage <= 2) all_reduce::all_gather(comm_, layer.parameters);
+}
+
+// 3: a layer is whole from here to release(). All shards meet on the comm lane, in the order of the
+// calls, beside what is computed.
+void Trainer::start_gather(std::size_t k) {
+  Layer& layer = layers_[k];
+  if (settings_.stage < 3 || layer.gathered != nullptr) return;
+  layer.gathered = std::make_shared<Buffer>(device_, Category::parameter, 1,
+                                            layer.shape.parameters(), settings_.precision);
+  const Tensor whole = *layer.gathered;
+  copy(layer.parameters, shard_of(layer, whole));
+  layer.arriving = comm_.async(
+      [held = layer.gathered](Communicator& lane) { all_reduce::all_gather(lane, *held); });
+}
+
+void Trainer::gather(std::size_t k) {
+  start_gather(k);
+  layers_[k].arriving.wait();
+  layers_[k].arrived = true;
+}
+
+void Trainer::release(std::size_t k) {
+  layers_[k].gathered = nullptr;
+  layers_[k].arrived = false;
+}
+
+Tensor Trainer::weights(std::size_t k) const {
+  const Layer& layer = layers_[k];
+  if (settings_.stage < 3) return layer.parameters;
+  if (layer.gathered == nullptr || !layer.arrived) {
+    fail(
+        fmt::format("the weights of layer {0} are not whole here: at stage 3 each rank keeps a "
+                    "shard of them; call gather({0}) on every rank before weights({0}), and "
+                    "release({0}) after it",
+                    k));
+  }
+  return *layer.gathered;
+}
+
+// --- the norm of a gradient that lies in shards ---
+
+// Every rank adds up the squares of its shards and tells the others: N numbers on the wire,
+// whatever the model. Stage 0 has all gradients and still does the same: other partial sums would
+// have other last bits.
+float Trainer::clip_factor(std::int64_t samples) {
+  if (settings_.clip == 0) return 1;
+  constexpr std::int64_t sums = 1024;
+  const Buffer squares(device_, Category::workspace, 1, sums);
+  zero(squares);
+  for (const Layer& layer : layers_) add_square_sums(shard_of(layer, layer.gradients), squares);
+  const Buffer of_ranks(device_, Category::workspace, 1, comm_.size());
+  copy_in(std::vector{static_cast<float>(sum(squares))}, of_ranks.tensor().part(comm_.rank(), 1));
+  all_reduce::all_gather(comm_, of_ranks);
+  norm_ = std::sqrt(sum(of_ranks)) / static_cast<double>(samples);
+  return norm_ > settings_.clip ? static_cast<float>(settings_.clip / norm_) : 1;
+}
+
+// --- the model ---
+
+Trainer::Trainer(Device& device, const Communicator& comm, const ModelShape& shape,
+                 std::uint64_t seed, const Settings& settings)
+    : device_(device), comm_(comm), settings_(settings) {
+  require(settings.stage >= 0 && settings.stage <= 3, "ZeRO has the stages 0 to 3");
+  const DType type = settings.precision;
+  for (std::size_t k = 0; k < shape.size(); ++k) {
+    const int number = static_cast<int>(k), stage = settings.stage;
+    const Part all{0, shape[k].parameters()}, mine = part_of(all.count, comm.size(), comm.rank());
+    const Part held = stage >= 3 ? mine : all, summed = stage >= 2 ? mine : all,
+               updated = stage >= 1 ? mine : all;
+    layers_.push_back({shape[k], mine, Buffer(device, Category::parameter, 1, held.count, type),
+                       Buffer(device, Category::gradient, 1, summed.count, type),
+                       AdamState(device, updated.count, type)});
+    initialise_part(shape[k], layers_[k].parameters, held, seed, number);
+    if (type == DType::bf16) {
+      initialise_part(shape[k], layers_[k].optimizer.master, updated, seed, number);
+    }
+  }
+}
+
+Tensor shard_of(const Layer& layer, Tensor held) {
+  if (held.count() == layer.shard.count) return held;
+  return held.part(layer.shard.first, layer.shard.count);
+}
+
+Tensor Trainer::master_shard(std::size_t k) const {
+  const Layer& layer = layers_[k];
+  if (settings_.precision == DType::bf16) return shard_of(layer, layer.optimizer.master);
+  return shard_of(layer, layer.parameters);
+}
+
+}  // namespace fivecuts::zero_redundancy
