@@ -22,8 +22,8 @@ struct StepCost {
   Traffic sent;        ///< in a step
   double seconds = 0;  ///< of the clock
 };
-/// Collective. A step of `model` on `rows` rows of zeros, this rank's; not the first one, which also
-/// makes its work memory. A dry device takes it too.
+/// Collective. A step of `model` on `rows` rows of zeros, this rank's; not the first one, which
+/// also makes its work memory. A dry device takes it too.
 StepCost step_cost(Context& context, Communicator& comm, const ModelShape& model, std::int64_t rows,
                    const Settings& settings, std::int64_t micro_batches = 1);
 

@@ -64,8 +64,8 @@ RANK_TEST(Worlds, MayFitAtRestAndNotInAStep) {
   }
 }
 
-// Where messages are slow, a higher stage is slower, and prefetch hides most of that; where they are
-// fast, the update of a shard alone makes up for it.
+// Where messages are slow, a higher stage is slower, and prefetch hides most of that; where they
+// are fast, the update of a shard alone makes up for it.
 RANK_TEST(Worlds, AHigherStageIsNotAlwaysSlower) {
   if (test_context().rank() > 0) return;
   for (const char* cluster : {"laptop", "a100"}) {

@@ -34,8 +34,8 @@ void bias_gelu(Tensor z, Tensor bias, Tensor y);  ///< z += bias (may be empty),
 void gelu_backward(Tensor z, Tensor dy);          ///< z = dy * gelu'(z)
 /// to [o] += the sums over rows of from [b, o]; each in a type of its own
 void add_column_sums(Tensor from, Tensor to);
-/// to [s] += sums of squares, s of them, in f32: that of element i goes to sum i mod s. Their number
-/// is for the device: a GPU computes each in a thread of its own.
+/// to [s] += sums of squares, s of them, in f32: that of element i goes to sum i mod s. Their
+/// number is for the device: a GPU computes each in a thread of its own.
 void add_square_sums(Tensor from, Tensor to);
 
 // --- matrix products (Eigen, or the BLAS it was built with) ---

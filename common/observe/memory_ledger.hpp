@@ -46,8 +46,8 @@ class MemoryLedger {
 
   /// Live bytes by category, in the order of all_categories.
   using Live = std::array<std::int64_t, category_count>;
-  /// `look` is called after each change, for a curve over time; it must not ask the ledger. An empty
-  /// one ends that.
+  /// `look` is called after each change, for a curve over time; it must not ask the ledger. An
+  /// empty one ends that.
   void watch(std::function<void(const Live& live)> look);
 
  private:
