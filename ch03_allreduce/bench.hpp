@@ -10,8 +10,10 @@
 namespace fivecuts::all_reduce {
 
 /// Seconds that one of `times` calls takes, on this rank, where all begin together.
-inline double time_of(const Communicator& comm, int times, const std::function<void()>& call) {
+inline double time_of(const Communicator& comm, int warm, int times,
+                      const std::function<void()>& call) {
   using Clock = std::chrono::steady_clock;
+  for (int k = 0; k < warm; ++k) call();
   comm.barrier();
   const auto start = Clock::now();
   for (int k = 0; k < times; ++k) call();

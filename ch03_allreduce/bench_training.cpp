@@ -84,7 +84,7 @@ void time_width(Context& context, std::int64_t width, int rounds) {
   sharing.reduce_by(sharing.share_gradients());
 
   const auto step = [&](Training* training, bool warm) {
-    const double seconds = time_of(context.world, 3, [&] {
+    const double seconds = time_of(context.world, 0, 3, [&] {
       if (training != nullptr) training->next();
     });
     context.world.barrier();
