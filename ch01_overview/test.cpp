@@ -238,8 +238,7 @@ RANK_TEST(Figure, HasACardForEachRankOfEachCut) {
   }
 }
 
-RANK_TEST(Figure, OfTheLessonIsDrawnFromARun) {
-  if (test_context().rank() != 0) return;
+ONE_RANK_TEST(Figure, OfTheLessonIsDrawnFromARun) {
   Options o;
   o.parts = 4;
   o = settled(o, test_context());

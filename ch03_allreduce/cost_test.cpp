@@ -34,8 +34,7 @@ std::vector<Cluster> uniform_clusters() {
   return all;
 }
 
-RANK_TEST(Cost, IsTheClocks) {
-  if (!once()) return;
+ONE_RANK_TEST(Cost, IsTheClocks) {
   for (const Cluster& cluster : uniform_clusters()) {
     for (const int n : {1, 2, 3, 4, 5, 6, 7, 8, 11, 16}) {
       for (const std::int64_t count : {0, 1, n + 1, 1857, 1'000'000, 8'388'608}) {
@@ -54,8 +53,7 @@ RANK_TEST(Cost, IsTheClocks) {
 }
 
 // Elsewhere halving and doubling takes less than the formula says, by an element a step at most.
-RANK_TEST(Cost, OfHalvingDoublingWithARestIsABound) {
-  if (!once()) return;
+ONE_RANK_TEST(Cost, OfHalvingDoublingWithARestIsABound) {
   const Cluster cluster = load_cluster("slow");
   const NamedAlgorithm& one = algorithm("halving_doubling");
   for (const int n : {3, 5, 6, 7, 12}) {
@@ -67,8 +65,7 @@ RANK_TEST(Cost, OfHalvingDoublingWithARestIsABound) {
 }
 
 // Nodes with slow links between, from where latency decides to where bandwidth does.
-RANK_TEST(Cost, OnSeveralNodes) {
-  if (!once()) return;
+ONE_RANK_TEST(Cost, OnSeveralNodes) {
   for (const auto& [n, per_node] : {std::pair{4, 2}, {8, 4}, {8, 2}, {9, 3}, {6, 2}, {64, 8}}) {
     Cluster cluster = load_cluster("h100");
     cluster.ranks_per_node = per_node;

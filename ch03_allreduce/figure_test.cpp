@@ -12,8 +12,7 @@ RingRun ring_of(int ranks) {
 }
 
 // After step s, chunk r+s+1 on rank r is the sum of s+1 ranks from r on; then whole chunks follow.
-RANK_TEST(Figure, EveryStepLeavesWhatTheInvariantSays) {
-  if (!once()) return;
+ONE_RANK_TEST(Figure, EveryStepLeavesWhatTheInvariantSays) {
   for (int n = 2; n <= most_ranks_in_figure; ++n) {
     const RingRun run = ring_of(n);
     ASSERT_EQ(run.columns.size(), static_cast<std::size_t>(2 * n - 1));
@@ -47,8 +46,7 @@ RANK_TEST(Figure, OfTheRunsOwnRanks) {
   }
 }
 
-RANK_TEST(Figure, TheNotesReduceScatterIsRightAndTheirAllGatherImpossible) {
-  if (!once()) return;
+ONE_RANK_TEST(Figure, TheNotesReduceScatterIsRightAndTheirAllGatherImpossible) {
   const RingRun run = ring_of(4);
   const std::vector<int> wrong = {0, 0, 0, 0, 3, 4, 0};
   for (std::size_t k = 0; k < wrong.size(); ++k) {
@@ -70,8 +68,7 @@ RANK_TEST(Figure, CountsSchedules) {
   EXPECT_EQ(schedules({{1, 2}, {2, 3}, {3, 1}}, {{1, 2, 3}, {2, 3, 1}, {3, 1, 2}}), 2);
 }
 
-RANK_TEST(Figure, NoticesAStepThatIsNone) {
-  if (!once()) return;
+ONE_RANK_TEST(Figure, NoticesAStepThatIsNone) {
   RingRun run = ring_of(3);
   run.columns[2].step[1].messages = 2;
   EXPECT_FALSE(run.one_each());
@@ -90,8 +87,7 @@ RANK_TEST(Figure, StaleIsWhatAnotherRankHasMoreOf) {
   EXPECT_EQ(live_blocks(column, 0), (std::vector<int>{1, 2}));  // block 3 is chunk 0
 }
 
-RANK_TEST(Figure, OfTheLessonIsDrawnFromARun) {
-  if (!once()) return;
+ONE_RANK_TEST(Figure, OfTheLessonIsDrawnFromARun) {
   EXPECT_TRUE(same_picture(figure3_svg(ring_of(4)), "ch03_allreduce/ring.svg"));
 }
 

@@ -71,8 +71,7 @@ RANK_TEST(Ladder, WithPretendedNodes) {
   }
 }
 
-RANK_TEST(Wire, OfTheWorldsIsByFormulaForUnevenSizes) {
-  if (!once()) return;
+ONE_RANK_TEST(Wire, OfTheWorldsIsByFormulaForUnevenSizes) {
   run_world(1, options_of("laptop"), [](Context& context) {
     for (const std::int64_t elements : {1, 7, 8970}) {
       Setting setting;
@@ -101,8 +100,7 @@ RANK_TEST(Reproducible, OnAllRanksAndInAllRunsButNotBetweenOrders) {
 
 // --- time ---
 
-RANK_TEST(Times, AreThoseOfTheFormulas) {
-  if (!once()) return;
+ONE_RANK_TEST(Times, AreThoseOfTheFormulas) {
   for (const char* cluster : {"laptop", "unit"}) {
     run_world(1, options_of(cluster), [&](Context& context) {
       const Times times = time_all(context);
@@ -113,8 +111,7 @@ RANK_TEST(Times, AreThoseOfTheFormulas) {
 }
 
 // The lesson's plot.
-RANK_TEST(Times, OfTheLessonAreDrawnFromARun) {
-  if (!once()) return;
+ONE_RANK_TEST(Times, OfTheLessonAreDrawnFromARun) {
   run_world(1, options_of("h100"), [](Context& context) {
     const Times times = time_all(context);
     EXPECT_TRUE(times.by_formula());
@@ -125,8 +122,7 @@ RANK_TEST(Times, OfTheLessonAreDrawnFromARun) {
 
 // alpha = 100, an element a second, N = 4: ring 600 + 6 ceil(D / 4), tree 400 + 4 D, full exchange
 // 100 + 3 D, halving and doubling 400 + 2 (ceil(D / 2) + ceil(D / 4)).
-RANK_TEST(Times, CrossWhereTheFormulasDo) {
-  if (!once()) return;
+ONE_RANK_TEST(Times, CrossWhereTheFormulasDo) {
   CommonOptions options;
   options.cluster = bare_links(100, 4);
   run_world(1, options, [](Context& context) {
@@ -139,8 +135,7 @@ RANK_TEST(Times, CrossWhereTheFormulasDo) {
   });
 }
 
-RANK_TEST(Times, TermsByThemselves) {
-  if (!once()) return;
+ONE_RANK_TEST(Times, TermsByThemselves) {
   run_world(1, options_of("laptop"), [](Context& context) {
     const Terms found = terms(context, 4);
     const double want[][3] = {{6, 42, 2}, {3, 30, 1},     {1.5, 15, 6},
@@ -170,16 +165,14 @@ void expect_all_claims(const CommonOptions& options, int ranks, const Setting& s
   });
 }
 
-RANK_TEST(Claims, AllOfThisChapterAreShown) {
-  if (!once()) return;
+ONE_RANK_TEST(Claims, AllOfThisChapterAreShown) {
   for (const int ranks : {1, 2, 3, 4, 5, 8}) expect_all_claims(options_of("laptop"), ranks, {});
   Setting odd;
   odd.elements = 1;
   expect_all_claims(options_of("h100"), 3, odd);
 }
 
-RANK_TEST(Claims, AllAreShownDryToo) {
-  if (!once()) return;
+ONE_RANK_TEST(Claims, AllAreShownDryToo) {
   Setting large;
   large.elements = 7'000'000'000;
   expect_all_claims(options_of("h100", Device::Kind::meta), 6, large);

@@ -67,8 +67,7 @@ RANK_TEST(Shared, SeveralAtOnceAndManyTimes) {
 }
 
 // Without guard and clock the barrier alone keeps the ranks apart.
-RANK_TEST(Shared, WithoutGuardAndClock) {
-  if (!once()) return;
+ONE_RANK_TEST(Shared, WithoutGuardAndClock) {
   CommonOptions options;
   options.guard = false;
   for (const int n : {1, 2, 3, 5, 8}) {  // more than there are cores, too
@@ -85,8 +84,7 @@ RANK_TEST(Shared, WithoutGuardAndClock) {
 }
 
 // Two nodes have no memory in common: a sentence on every rank, before anything is booked.
-RANK_TEST(Shared, NotAcrossNodes) {
-  if (!once()) return;
+ONE_RANK_TEST(Shared, NotAcrossNodes) {
   run_world(4, dry_on(2), [](Context& context) {
     EXPECT_FALSE(algorithm("shared").possible(context.world));
     Workspace work;
@@ -100,8 +98,7 @@ RANK_TEST(Shared, NotAcrossNodes) {
 }
 
 // Two meetings, and what is read and written over the link: 2 (alpha + (N-1)/N d), and the adding.
-RANK_TEST(Shared, OnTheClockInPlace) {
-  if (!once()) return;
+ONE_RANK_TEST(Shared, OnTheClockInPlace) {
   CommonOptions options = dry_on(0);
   options.cluster->intra_node = {100, 4};  // one element a second
   options.cluster->memory_bandwidth = options.cluster->peak_f32 = 1e30;
@@ -114,8 +111,7 @@ RANK_TEST(Shared, OnTheClockInPlace) {
 }
 
 // The guard compares what the ranks have come for.
-RANK_TEST(Shared, AnotherPlaceIsNoticed) {
-  if (!once()) return;
+ONE_RANK_TEST(Shared, AnotherPlaceIsNoticed) {
   CommonOptions options;
   const auto elsewhere = [](Context& context) {
     SharedBuffer memory(context.world, Category::gradient, 1, 8);
@@ -132,8 +128,7 @@ RANK_TEST(Shared, AnotherPlaceIsNoticed) {
 }
 
 // One rank ends with an exception while the others poll.
-RANK_TEST(Shared, AFailureElsewhereEndsTheWaiting) {
-  if (!once()) return;
+ONE_RANK_TEST(Shared, AFailureElsewhereEndsTheWaiting) {
   CommonOptions options;
   options.guard = false;
   EXPECT_THROW(run_world(3, options,

@@ -24,9 +24,6 @@ inline std::vector<int> all_ranks(int n) {
   return all;
 }
 
-/// Where worlds inside a test are all that it is about, one run of it is enough.
-inline bool once() { return test_context().size() == 1; }
-
 /// x holds f(index) everywhere.
 template <class F>
 testing::AssertionResult holds(Tensor x, const F& f) {

@@ -46,8 +46,7 @@ CommonOptions dry(std::int64_t ranks_per_node = 0) {
 }
 
 // Dry, on other numbers of ranks than the run's: uneven sizes, and as many as in a large cluster.
-RANK_TEST(Wire, BytesOfLargeWorldsToo) {
-  if (!once()) return;
+ONE_RANK_TEST(Wire, BytesOfLargeWorldsToo) {
   for (const int n : {2, 3, 4, 6, 7, 8, 13, 64}) {
     run_world(n, dry(), [](Context& context) {
       for (const NamedAlgorithm& one : all_algorithms()) {
@@ -59,8 +58,7 @@ RANK_TEST(Wire, BytesOfLargeWorldsToo) {
   }
 }
 
-RANK_TEST(Wire, BytesOfAThousandRanks) {
-  if (!once()) return;
+ONE_RANK_TEST(Wire, BytesOfAThousandRanks) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   constexpr int ranks = 128;  // a sanitizer's threads are large
 #else
@@ -74,8 +72,7 @@ RANK_TEST(Wire, BytesOfAThousandRanks) {
   });
 }
 
-RANK_TEST(Wire, HierarchicalOnNodes) {
-  if (!once()) return;
+ONE_RANK_TEST(Wire, HierarchicalOnNodes) {
   for (const auto& [n, per_node] : {std::pair{8, 4}, {8, 2}, {6, 4}, {7, 3}, {12, 5}, {64, 8}}) {
     run_world(n, dry(per_node), [&](Context& context) {
       for (const std::int64_t count : {3, 1857, 1'000'000}) {
@@ -87,8 +84,7 @@ RANK_TEST(Wire, HierarchicalOnNodes) {
 
 // Of D, 2(k-1)/k of D/m go to other nodes from each rank, where the flat ring's last one of a node
 // sends up to twice D.
-RANK_TEST(Wire, HierarchicalSparesTheNetwork) {
-  if (!once()) return;
+ONE_RANK_TEST(Wire, HierarchicalSparesTheNetwork) {
   const std::int64_t count = 64'000, bytes = 4 * count;
   const auto leaves = [&](Algorithm run) {
     return world_results<std::int64_t>(8, dry(4), [&](Context& context) {

@@ -17,6 +17,9 @@ namespace fivecuts {
 /// The rank's context, inside a RANK_TEST: under mpirun the same for all tests of a binary.
 Context& test_context();
 
+/// Whether this is the run in which what does not depend on the number of ranks is tested: on one.
+inline bool once() { return test_context().size() == 1; }
+
 /// Collective. Another context of the same ranks, made from `options`; on the device of the run,
 /// unless they say `meta`.
 std::unique_ptr<Context> another_context(CommonOptions options);
@@ -38,3 +41,12 @@ testing::AssertionResult same_picture(const std::string& drawn, const std::strin
   static void suite##_##name##_of_a_rank();                                  \
   TEST(suite, name) { fivecuts::on_every_rank(suite##_##name##_of_a_rank); } \
   static void suite##_##name##_of_a_rank()
+
+/// As RANK_TEST, of something that knows no ranks, or makes worlds of its own: several ranks would
+/// test it again and find nothing new.
+#define ONE_RANK_TEST(suite, name)                     \
+  static void suite##_##name##_alone();                \
+  RANK_TEST(suite, name) {                             \
+    if (fivecuts::once()) suite##_##name##_alone();    \
+  }                                                    \
+  static void suite##_##name##_alone()

@@ -89,8 +89,7 @@ RANK_TEST(SameEverywhere, ThreadsCountWhatMpirunCounts) {
   }
 }
 
-RANK_TEST(SameEverywhere, ADryRunCountsWhatARealOneCounts) {
-  if (test_context().rank() != 0) return;
+ONE_RANK_TEST(SameEverywhere, ADryRunCountsWhatARealOneCounts) {
   const auto real = world_results<std::string>(4, with(load_cluster("h100")), account_of);
   const auto dry =
       world_results<std::string>(4, with(load_cluster("h100"), Device::Kind::meta), account_of);

@@ -21,7 +21,7 @@ std::uint16_t rounded(std::uint32_t float_bits) {
   return Bf16(std::bit_cast<float>(float_bits)).bits;
 }
 
-RANK_TEST(Bf16, EveryValueComesBackFromFloat) {
+ONE_RANK_TEST(Bf16, EveryValueComesBackFromFloat) {
   for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
     const float value = of_bits(bits);
     EXPECT_EQ(std::bit_cast<std::uint32_t>(value), bits << 16);
@@ -35,7 +35,7 @@ RANK_TEST(Bf16, EveryValueComesBackFromFloat) {
 }
 
 // Between each pair of neighbours, the denormal ones and the last one and infinity among them.
-RANK_TEST(Bf16, RoundsToTheNearestAndTiesToEven) {
+ONE_RANK_TEST(Bf16, RoundsToTheNearestAndTiesToEven) {
   for (std::uint32_t low = 0; low < infinity_bits; ++low) {
     for (const std::uint32_t sign : {0u, 0x8000u}) {
       const std::uint32_t from = sign | low, to = from + 1, start = from << 16;
@@ -51,7 +51,7 @@ RANK_TEST(Bf16, RoundsToTheNearestAndTiesToEven) {
 }
 
 // Cutting or rounding the mantissa of a NaN could leave that of infinity, or carry into the sign.
-RANK_TEST(Bf16, NanStaysNan) {
+ONE_RANK_TEST(Bf16, NanStaysNan) {
   for (std::uint32_t mantissa = 1; mantissa < 0x800000; mantissa += mantissa < 0x20000 ? 1 : 97) {
     for (const std::uint32_t sign : {0u, 0x80000000u}) {
       const std::uint32_t bits = rounded(sign | 0x7F800000 | mantissa);
@@ -85,7 +85,7 @@ testing::AssertionResult nearest(Tensor got, const std::vector<double>& want,
   return testing::AssertionSuccess();
 }
 
-RANK_TEST(Bf16, IsCopiedInRoundedAndOutWidened) {
+ONE_RANK_TEST(Bf16, IsCopiedInRoundedAndOutWidened) {
   for_sizes([](std::int64_t rows, std::int64_t cols) {
     const Buffer wide = random_buffer(rows, cols, 1), direct = bf16_buffer(rows, cols, 1);
     const Buffer operation = bf16_buffer(rows, cols, 2), host = bf16_buffer(rows, cols, 3);
@@ -100,7 +100,7 @@ RANK_TEST(Bf16, IsCopiedInRoundedAndOutWidened) {
   EXPECT_THROW(round_to_bf16(bf16_buffer(1, 8, 1), random_buffer(1, 8, 1)), Failure);
 }
 
-RANK_TEST(Bf16, SumsBiasesAndScales) {
+ONE_RANK_TEST(Bf16, SumsBiasesAndScales) {
   for_sizes([](std::int64_t rows, std::int64_t cols) {
     const Buffer a = bf16_buffer(rows, cols, 1), b = bf16_buffer(rows, cols, 2);
     const Buffer scaled = bf16_buffer(rows, cols, 3), biased = bf16_buffer(rows, cols, 4);
@@ -133,7 +133,7 @@ double gelu(double z) {
   return 0.5 * z * (1 + std::tanh(std::sqrt(2 / M_PI) * (z + 0.044715 * z * z * z)));
 }
 
-RANK_TEST(Bf16, GeluAndItsSlope) {
+ONE_RANK_TEST(Bf16, GeluAndItsSlope) {
   for_sizes([](std::int64_t rows, std::int64_t cols) {
     for (const bool has_bias : {true, false}) {
       const Buffer z = bf16_buffer(rows, cols, 1, 6), y = bf16_buffer(rows, cols, 2);
@@ -191,7 +191,7 @@ void check_products(std::int64_t m, std::int64_t k, std::int64_t n, DType type) 
   EXPECT_TRUE(nearest(added, want_added, rounding));
 }
 
-RANK_TEST(Bf16, MatrixProducts) {
+ONE_RANK_TEST(Bf16, MatrixProducts) {
   for (const DType type : {DType::bf16, DType::f32}) {
     for (const std::int64_t m : awkward) {
       for_sizes([&](std::int64_t k, std::int64_t n) { check_products(m, k, n, type); });
@@ -203,7 +203,7 @@ RANK_TEST(Bf16, MatrixProducts) {
   }
 }
 
-RANK_TEST(Bf16, SoftmaxCrossEntropy) {
+ONE_RANK_TEST(Bf16, SoftmaxCrossEntropy) {
   for (const float bound : {3.0f, 1e4f}) {
     for_sizes([bound](std::int64_t rows, std::int64_t cols) {
       if (cols == 0) return;
@@ -227,7 +227,7 @@ RANK_TEST(Bf16, SoftmaxCrossEntropy) {
   }
 }
 
-RANK_TEST(Bf16, AdamTakesItsGradientAndItsParameters) {
+ONE_RANK_TEST(Bf16, AdamTakesItsGradientAndItsParameters) {
   Device& device = test_context().device;
   for (const std::int64_t count : awkward) {
     const Buffer gradient = bf16_buffer(1, count, 1), wide(device, Category::workspace, 1, count);
@@ -250,7 +250,7 @@ RANK_TEST(Bf16, AdamTakesItsGradientAndItsParameters) {
 
 // Updates of 1e-4 are less than half of the last place of bf16 from 1/16 on. Steps without a copy
 // in f32 lose each of them; the copy adds up a hundred.
-RANK_TEST(Bf16, WithoutMasterWeightsNothingMoves) {
+ONE_RANK_TEST(Bf16, WithoutMasterWeightsNothingMoves) {
   Device& device = test_context().device;
   constexpr std::int64_t count = 33;
   const Buffer gradient = bf16_buffer(1, count, 1);
@@ -273,7 +273,7 @@ RANK_TEST(Bf16, WithoutMasterWeightsNothingMoves) {
   }
 }
 
-RANK_TEST(Bf16, RefusesAMixtureOfTypes) {
+ONE_RANK_TEST(Bf16, RefusesAMixtureOfTypes) {
   const Buffer narrow = bf16_buffer(2, 2, 1), wide = random_buffer(2, 2, 1);
   EXPECT_THROW(add(narrow, wide), Failure);
   EXPECT_THROW(copy(narrow, wide), Failure);

@@ -30,7 +30,7 @@ std::vector<double> times(int ranks, const CommonOptions& options,
 /// `want` are the times of as many ranks.
 void expect_times(const std::vector<double>& want, const CommonOptions& options,
                   const std::function<void(Context&)>& rank) {
-  if (test_context().rank() != 0) return;
+  if (!once()) return;
   EXPECT_EQ(times(static_cast<int>(want.size()), options, rank), want);
 }
 
@@ -181,8 +181,7 @@ RANK_TEST(ClockByHand, SpansUnderUnit) {
   });
 }
 
-RANK_TEST(ClockByHand, TheRoofline) {
-  if (test_context().rank() != 0) return;
+ONE_RANK_TEST(ClockByHand, TheRoofline) {
   Cluster c = slow_by_hand();
   c.peak_f32 = 100;
   c.peak_bf16 = 200;
@@ -202,8 +201,7 @@ RANK_TEST(ClockByHand, TheRoofline) {
   EXPECT_EQ(seconds({.flops = 200, .bytes = 0, .thinnest = 5000, .half = true}), 2.5);
 }
 
-RANK_TEST(ClockByHand, TheEventsOfALaneNeverOverlap) {
-  if (test_context().rank() != 0) return;
+ONE_RANK_TEST(ClockByHand, TheEventsOfALaneNeverOverlap) {
   const auto all = world_results<std::vector<Event>>(2, with(slow_by_hand()), [](Context& c) {
     c.clock.log().record(true);
     const Buffer b = floats(c, 25);

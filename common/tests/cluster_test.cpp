@@ -54,8 +54,7 @@ json without(json profile, const std::string& path) {
   return profile;
 }
 
-RANK_TEST(ClusterProfiles, EachHasAUnitAndASourceForEachNumber) {
-  if (test_context().rank() != 0) return;
+ONE_RANK_TEST(ClusterProfiles, EachHasAUnitAndASourceForEachNumber) {
   const auto names = cluster_names();
   EXPECT_GE(names.size(), 5u);
   for (const std::string& name : names) {
@@ -71,8 +70,7 @@ RANK_TEST(ClusterProfiles, EachHasAUnitAndASourceForEachNumber) {
   }
 }
 
-RANK_TEST(ClusterProfiles, CurvesAreShares) {
-  if (test_context().rank() != 0) return;
+ONE_RANK_TEST(ClusterProfiles, CurvesAreShares) {
   for (const std::string& name : cluster_names()) {
     const Cluster cluster = load_cluster(name);
     if (cluster.unit) continue;
@@ -88,8 +86,7 @@ RANK_TEST(ClusterProfiles, CurvesAreShares) {
   }
 }
 
-RANK_TEST(ClusterProfiles, TheLaptopWasMeasuredAt11Widths) {
-  if (test_context().rank() != 0) return;
+ONE_RANK_TEST(ClusterProfiles, TheLaptopWasMeasuredAt11Widths) {
   const Cluster laptop = load_cluster("laptop");
   ASSERT_EQ(laptop.product_efficiency.size(), 11u);
   double rows = 1, best = 0;
@@ -101,8 +98,7 @@ RANK_TEST(ClusterProfiles, TheLaptopWasMeasuredAt11Widths) {
   EXPECT_EQ(best, 1) << "the peak is the best of them";
 }
 
-RANK_TEST(ClusterFiles, EveryNumberCanBeWrong) {
-  if (test_context().rank() != 0) return;
+ONE_RANK_TEST(ClusterFiles, EveryNumberCanBeWrong) {
   const json good = shipped("h100");
   const auto paths = numbers_of(good);
   EXPECT_EQ(paths.size(), 10u);
@@ -127,8 +123,7 @@ RANK_TEST(ClusterFiles, EveryNumberCanBeWrong) {
   }
 }
 
-RANK_TEST(ClusterFiles, WhatNothingCanBeDividedBy) {
-  if (test_context().rank() != 0) return;
+ONE_RANK_TEST(ClusterFiles, WhatNothingCanBeDividedBy) {
   const json good = shipped("h100");
   for (const char* path : {"/peak_f32", "/peak_bf16", "/memory_bandwidth", "/memory",
                            "/intra_node/bandwidth", "/inter_node/bandwidth"}) {
@@ -137,8 +132,7 @@ RANK_TEST(ClusterFiles, WhatNothingCanBeDividedBy) {
   expect_refused(with(good, "/ranks_per_node/value", 2.5), "must be a whole number");
 }
 
-RANK_TEST(ClusterFiles, Curves) {
-  if (test_context().rank() != 0) return;
+ONE_RANK_TEST(ClusterFiles, Curves) {
   const json good = shipped("h100");
   const std::string path = "/product_efficiency";
   expect_refused(without(good, path), path + " is missing");
@@ -159,8 +153,7 @@ RANK_TEST(ClusterFiles, Curves) {
   }
 }
 
-RANK_TEST(ClusterFiles, WholeFiles) {
-  if (test_context().rank() != 0) return;
+ONE_RANK_TEST(ClusterFiles, WholeFiles) {
   for (const char* text : {"", " ", "{", "peak_f32 = 5", "{\"peak_f32\": 1e400}"}) {
     EXPECT_TRUE(has(refusal(text), "it is no JSON")) << text;
   }
@@ -178,8 +171,7 @@ RANK_TEST(ClusterFiles, WholeFiles) {
   }
 }
 
-RANK_TEST(ClusterFiles, Slots) {
-  if (test_context().rank() != 0) return;
+ONE_RANK_TEST(ClusterFiles, Slots) {
   const json unit = shipped("unit");
   expect_refused(with(unit, "/peak_f32", shipped("h100").at("peak_f32")), "has 'peak_f32'");
   expect_refused(with(unit, "/slots/value", 2), "/slots is 2");
@@ -187,7 +179,7 @@ RANK_TEST(ClusterFiles, Slots) {
 }
 
 RANK_TEST(ClusterFiles, AGoodOneIsTaken) {  // else all of the refusals above would prove nothing
-  if (test_context().rank() != 0) return;
+  if (!once()) return;
   const TemporaryFile file(with(shipped("h100"), "/overhead/value", 0).dump());
   const Cluster cluster = load_cluster(file.path.string());
   EXPECT_EQ(cluster.overhead, 0);

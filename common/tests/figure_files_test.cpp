@@ -84,7 +84,7 @@ std::vector<std::string> trace_faults(const std::string& text) {
   return faults;
 }
 
-RANK_TEST(FigureTrace, IsWhatAViewerReads) {
+ONE_RANK_TEST(FigureTrace, IsWhatAViewerReads) {
   // Ends and starts that are the same number must stay so when they are rounded.
   Timeline odd{"<&\"> 图", {{}, {}}};
   for (int i = 0; i < 1000; ++i)
@@ -98,7 +98,7 @@ RANK_TEST(FigureTrace, IsWhatAViewerReads) {
   }
 }
 
-RANK_TEST(FigureTrace, HoldsEveryEventOfEveryRank) {
+ONE_RANK_TEST(FigureTrace, HoldsEveryEventOfEveryRank) {
   const std::vector<Timeline> panels = {iteration(64), iteration(2, 2, "second")};
   const json events = json::parse(chrome_trace(panels))["traceEvents"];
   const auto count = [&](auto want) { return std::count_if(events.begin(), events.end(), want); };
@@ -122,7 +122,7 @@ RANK_TEST(FigureTrace, HoldsEveryEventOfEveryRank) {
             1);
 }
 
-RANK_TEST(FigureTrace, CountsFromTheFirstEvent) {
+ONE_RANK_TEST(FigureTrace, CountsFromTheFirstEvent) {
   const Timeline late{"late", {{work("a", 7, 7.5)}}};
   EXPECT_EQ(json::parse(chrome_trace({&late, 1}))["traceEvents"].back()["ts"], 0.0);
   const Timeline ages{"ages", {{work("a", 0, 1e10)}}}, no_time{"", {{work("a", nan_d, 1)}}};
@@ -130,7 +130,7 @@ RANK_TEST(FigureTrace, CountsFromTheFirstEvent) {
   EXPECT_THROW(chrome_trace({&no_time, 1}), Failure);
 }
 
-RANK_TEST(FigureTrace, ValidatorFindsWhatIsBroken) {
+ONE_RANK_TEST(FigureTrace, ValidatorFindsWhatIsBroken) {
   const std::vector<Timeline> panels = {iteration(2)};
   const json good = json::parse(chrome_trace(panels));
   ASSERT_TRUE(trace_faults(good.dump()).empty());
@@ -192,8 +192,7 @@ std::string refusal(const fs::path& path) {
 
 using Files = std::set<std::string>;
 
-RANK_TEST(FigureFile, AppearsWhenItIsWritten) {
-  if (test_context().world.rank() != 0) return;
+ONE_RANK_TEST(FigureFile, AppearsWhenItIsWritten) {
   const Folder folder;
   const OutputFile file(folder.path / "图 1.svg");
   EXPECT_EQ(folder.files(), Files{});
@@ -205,8 +204,7 @@ RANK_TEST(FigureFile, AppearsWhenItIsWritten) {
   EXPECT_EQ(folder.files(), Files{"图 1.svg"});
 }
 
-RANK_TEST(FigureFile, LeavesAnExistingOneUntilThen) {
-  if (test_context().world.rank() != 0) return;
+ONE_RANK_TEST(FigureFile, LeavesAnExistingOneUntilThen) {
   const Folder folder;
   std::ofstream(folder.path / "old.svg") << "old";
   fs::create_symlink("old.svg", folder.path / "link.svg");
@@ -218,8 +216,7 @@ RANK_TEST(FigureFile, LeavesAnExistingOneUntilThen) {
   EXPECT_EQ(folder.files(), (Files{"link.svg", "old.svg"}));
 }
 
-RANK_TEST(FigureFile, IsRefusedWithASentence) {
-  if (test_context().world.rank() != 0) return;
+ONE_RANK_TEST(FigureFile, IsRefusedWithASentence) {
   const Folder folder;
   const std::string missing = (folder.path / "no").string();
   EXPECT_EQ(refusal(missing + "/y.svg"),
@@ -247,8 +244,7 @@ RANK_TEST(FigureFile, IsRefusedWithASentence) {
   EXPECT_EQ(content_of(folder.path / "file"), "x");
 }
 
-RANK_TEST(FigureFile, IsNeverHalfWritten) {
-  if (test_context().world.rank() != 0) return;
+ONE_RANK_TEST(FigureFile, IsNeverHalfWritten) {
   const Folder folder;
   const OutputFile file(folder.path / "y.svg");
   file.write("old");
@@ -275,7 +271,7 @@ RANK_TEST(FigureFile, IsNeverHalfWritten) {
   EXPECT_TRUE(has(message_of<Failure>([&] { file.write("x"); }), "No such file"));
 }
 
-RANK_TEST(FigureFiles, APathThatCannotBeWrittenIsRefusedOnEveryRank) {
+ONE_RANK_TEST(FigureFiles, APathThatCannotBeWrittenIsRefusedOnEveryRank) {
   const Context& context = test_context();
   const auto refusal = [&](const char* path) {
     return message_of<UsageError>([&] { output_file(context, path, "map", "--figure map.svg"); });

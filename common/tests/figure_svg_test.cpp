@@ -80,7 +80,7 @@ std::vector<std::string> svg_faults(const std::string& svg) {
   return faults;
 }
 
-RANK_TEST(FigureSvg, IsWellFormedAndNothingIsClipped) {
+ONE_RANK_TEST(FigureSvg, IsWellFormedAndNothingIsClipped) {
   for (const std::vector<Timeline>& input : all_inputs()) {
     for (const std::string title : {"", "图：一次迭代", "<&\">"}) {
       const std::string svg = timeline_svg(input, title);
@@ -91,7 +91,7 @@ RANK_TEST(FigureSvg, IsWellFormedAndNothingIsClipped) {
   }
 }
 
-RANK_TEST(FigureSvg, KnowsHowWideTextCanBe) {
+ONE_RANK_TEST(FigureSvg, KnowsHowWideTextCanBe) {
   const auto em = [](const char* text, bool bold = false) { return text_width(text, 1, bold); };
   EXPECT_EQ(em(""), 0);
   EXPECT_NEAR(em("rank"), 4 * 0.65, 1e-9);
@@ -108,7 +108,7 @@ RANK_TEST(FigureSvg, KnowsHowWideTextCanBe) {
   EXPECT_EQ(Svg::fill(9), "fill1");
 }
 
-RANK_TEST(FigureSvg, ShowsTheTimelineToScale) {
+ONE_RANK_TEST(FigureSvg, ShowsTheTimelineToScale) {
   const std::vector<Timeline> panels = {iteration(2, 1, "first"), iteration(2, 3, "second")};
   const std::vector<Element> elements = read_xml(timeline_svg(panels, "two"));
   std::map<std::string, std::vector<Box>> bars;  // by the first line of their tooltip
@@ -145,7 +145,7 @@ RANK_TEST(FigureSvg, ShowsTheTimelineToScale) {
     EXPECT_TRUE(words.contains(word)) << word;
 }
 
-RANK_TEST(FigureSvg, StaysOnThePageWithManySortsOfEvents) {
+ONE_RANK_TEST(FigureSvg, StaysOnThePageWithManySortsOfEvents) {
   Timeline timeline{"sorts", {{}}};
   for (int i = 0; i < 40; ++i)
     timeline.ranks[0].push_back(work(std::string(1 + static_cast<std::size_t>(i), 'x'), i, i + 1));
@@ -154,7 +154,7 @@ RANK_TEST(FigureSvg, StaysOnThePageWithManySortsOfEvents) {
   EXPECT_LT(read_xml(svg)[0].number("width"), 1100) << "the legend has several lines";
 }
 
-RANK_TEST(FigureSvg, OtherInputsGiveAnotherPicture) {
+ONE_RANK_TEST(FigureSvg, OtherInputsGiveAnotherPicture) {
   const std::vector<Timeline> base = {iteration(4)};
   const auto drawing = [](const std::vector<Timeline>& panels) {
     return timeline_svg(panels, "t");
@@ -178,7 +178,7 @@ RANK_TEST(FigureSvg, OtherInputsGiveAnotherPicture) {
   EXPECT_NE(timeline_svg(base, "t"), timeline_svg(base, "u"));
 }
 
-RANK_TEST(FigureSvg, IsLegibleOnLightAndDarkPaper) {
+ONE_RANK_TEST(FigureSvg, IsLegibleOnLightAndDarkPaper) {
   const std::string svg = timeline_svg(all_inputs().back(), "t");
   EXPECT_TRUE(has(svg, "@media (prefers-color-scheme:dark)"));
   std::map<std::string, int> uses;
@@ -194,7 +194,7 @@ RANK_TEST(FigureSvg, IsLegibleOnLightAndDarkPaper) {
   EXPECT_GT(uses["label"], 0);
 }
 
-RANK_TEST(FigureChecks, FindWhatIsWrong) {
+ONE_RANK_TEST(FigureChecks, FindWhatIsWrong) {
   for (const char* broken :
        {"", "<a>", "<a></b>", "<a/><b/>", "<a>&</a>", "<a>&nbsp;</a>", "<a x=1/>", "<a x=\"<\"/>",
         "x<a/>", "<a x=\"1\" x=\"2\"/>", "<a><b></a></b>", "<a", "<a>\x01</a>"})

@@ -22,7 +22,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-RANK_TEST(FigureGantt, ShowsWhatARunDid) {
+ONE_RANK_TEST(FigureGantt, ShowsWhatARunDid) {
   const Timeline run{
       "two ranks",
       {{work("forward 1", 0, 1e-3), work("forward 2", 1e-3, 2e-3), work("backward", 2e-3, 4e-3),
@@ -38,7 +38,7 @@ RANK_TEST(FigureGantt, ShowsWhatARunDid) {
             "  total 5 ms\n");
 }
 
-RANK_TEST(FigureGantt, NeverExceedsTheWidth) {
+ONE_RANK_TEST(FigureGantt, NeverExceedsTheWidth) {
   for (const std::vector<Timeline>& input : all_inputs()) {
     for (const Timeline& timeline : input) {
       for (const int width : {-1, 0, 40, 41, 77, 100, 300}) {
@@ -51,7 +51,7 @@ RANK_TEST(FigureGantt, NeverExceedsTheWidth) {
   }
 }
 
-RANK_TEST(FigureGantt, ShortEventsDoNotVanishSilently) {
+ONE_RANK_TEST(FigureGantt, ShortEventsDoNotVanishSilently) {
   const auto row = [](const std::vector<Event>& events) {
     const std::string text = gantt({"", {events}}, 100);
     return lines_of(text).at(2) + lines_of(text).at(lines_of(text).size() - 2);
@@ -66,7 +66,7 @@ RANK_TEST(FigureGantt, ShortEventsDoNotVanishSilently) {
       has(row({work("short", 0, 1e-5), work("long", 1e-5, 1)}), "too short to be shown: 1 event"));
 }
 
-RANK_TEST(FigureGantt, CellsGoToTheEventThatCoversMost) {
+ONE_RANK_TEST(FigureGantt, CellsGoToTheEventThatCoversMost) {
   // 80 cells for one second.
   const auto letters = [](const std::vector<Event>& events, char letter) {
     const std::string row = lines_of(gantt({"", {events}}, 100)).at(2);
@@ -84,7 +84,7 @@ RANK_TEST(FigureGantt, CellsGoToTheEventThatCoversMost) {
   EXPECT_EQ(alone(10.6), 11);
 }
 
-RANK_TEST(FigureTimeline, ComputesWhileItDoesNotWait) {
+ONE_RANK_TEST(FigureTimeline, ComputesWhileItDoesNotWait) {
   const std::vector<Event> events = {work("a", 0, 2),
                                      event_of(Kind::compute, Lane::compute, "b", 2, 4, 1.5),
                                      event_of(Kind::message, Lane::compute, "c", 4, 8),
@@ -93,7 +93,7 @@ RANK_TEST(FigureTimeline, ComputesWhileItDoesNotWait) {
   EXPECT_EQ(computing_share(events, {5, 5}), 0);
 }
 
-RANK_TEST(FigureGantt, ManyRanksAreCut) {
+ONE_RANK_TEST(FigureGantt, ManyRanksAreCut) {
   const std::string many = gantt(iteration(64)), few = gantt(iteration(16));
   EXPECT_TRUE(has(many, "... 54 ranks (8 to 61) left out")) << many;
   EXPECT_TRUE(has(many, "rank 7 ") && has(many, "rank 62") && has(many, "rank 63")) << many;
@@ -103,7 +103,7 @@ RANK_TEST(FigureGantt, ManyRanksAreCut) {
   EXPECT_TRUE(has(gantt(iteration(17)), "... 7 ranks (8 to 14) left out"));
 }
 
-RANK_TEST(FigureLegend, GivesEachSortItsOwnSymbol) {
+ONE_RANK_TEST(FigureLegend, GivesEachSortItsOwnSymbol) {
   const auto message = [](const char* name) {
     return event_of(Kind::message, Lane::compute, name, 0, 1);
   };
@@ -120,7 +120,7 @@ RANK_TEST(FigureLegend, GivesEachSortItsOwnSymbol) {
   EXPECT_EQ(std::set<char>(symbols.begin(), symbols.end()).size(), legend.entries().size());
 }
 
-RANK_TEST(FigureTimeline, RefusesWhatCannotBeDrawn) {
+ONE_RANK_TEST(FigureTimeline, RefusesWhatCannotBeDrawn) {
   const auto said = [](double start, double end, double waited) {
     const Timeline run{"", {{}, {event_of(Kind::message, Lane::comm, "send", start, end, waited)}}};
     const std::string text = message_of<Failure>([&] { timeline_svg({&run, 1}, ""); });
@@ -137,7 +137,7 @@ RANK_TEST(FigureTimeline, RefusesWhatCannotBeDrawn) {
   EXPECT_EQ(said(0.3, 0.4, -1e-16), "(nothing was thrown)");
 }
 
-RANK_TEST(FigureTime, IsShownInRoundNumbers) {
+ONE_RANK_TEST(FigureTime, IsShownInRoundNumbers) {
   EXPECT_EQ(show_time(0), "0 s");
   EXPECT_EQ(show_time(1.25e-3), "1.25 ms");
   EXPECT_EQ(show_time(80e-6), "80 µs");

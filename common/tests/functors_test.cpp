@@ -52,7 +52,7 @@ double f32_bytes(std::initializer_list<std::int64_t> counts) {
   return bytes;
 }
 
-RANK_TEST(EachByteOnce, InAdd) {
+ONE_RANK_TEST(EachByteOnce, InAdd) {
   Row to = row(), from = row();
   detail::for_each(1, count, detail::Add<Counted>{to.data(), from.data()});
   EXPECT_TRUE(touched(to, 1, 1));
@@ -61,7 +61,7 @@ RANK_TEST(EachByteOnce, InAdd) {
   EXPECT_EQ(booked([&] { add(a, b); }), f32_bytes({count, count, count}));
 }
 
-RANK_TEST(EachByteOnce, InScale) {
+ONE_RANK_TEST(EachByteOnce, InScale) {
   Row to = row();
   detail::for_each(1, count, detail::Scale<Counted>{to.data(), 2});
   EXPECT_TRUE(touched(to, 1, 1));
@@ -69,7 +69,7 @@ RANK_TEST(EachByteOnce, InScale) {
   EXPECT_EQ(booked([&] { scale(a, 2); }), f32_bytes({count, count}));
 }
 
-RANK_TEST(EachByteOnce, InRounding) {
+ONE_RANK_TEST(EachByteOnce, InRounding) {
   Row to = row(), from = row();
   detail::for_each(1, count, detail::RoundToBf16<Counted, Counted>{from.data(), to.data()});
   EXPECT_TRUE(touched(to, 0, 1));
@@ -77,7 +77,7 @@ RANK_TEST(EachByteOnce, InRounding) {
 }
 
 // The bias stays in the cache: it is booked once, and read for each row.
-RANK_TEST(EachByteOnce, InBiasAndGelu) {
+ONE_RANK_TEST(EachByteOnce, InBiasAndGelu) {
   Row bias = row(cols), z = row(), y = row();
   detail::for_each(rows, cols,
                    detail::BiasGelu<Counted, true>{bias.data(), z.data(), y.data(), cols});
@@ -96,7 +96,7 @@ RANK_TEST(EachByteOnce, InBiasAndGelu) {
   EXPECT_EQ(booked([&] { bias_gelu(a, Tensor(), b); }), f32_bytes({count, count}));
 }
 
-RANK_TEST(EachByteOnce, InAddBias) {
+ONE_RANK_TEST(EachByteOnce, InAddBias) {
   Row bias = row(cols), z = row();
   detail::for_each(rows, cols, detail::AddBias<Counted>{bias.data(), z.data(), cols});
   EXPECT_TRUE(touched(z, 1, 1));
@@ -105,7 +105,7 @@ RANK_TEST(EachByteOnce, InAddBias) {
   EXPECT_EQ(booked([&] { add_bias(a, b); }), f32_bytes({count, count, cols}));
 }
 
-RANK_TEST(EachByteOnce, InTheGradientOfGelu) {
+ONE_RANK_TEST(EachByteOnce, InTheGradientOfGelu) {
   Row dy = row(), z = row();
   detail::for_each(1, count, detail::GeluBackward<Counted>{dy.data(), z.data()});
   EXPECT_TRUE(touched(dy, 1, 0));
@@ -114,7 +114,7 @@ RANK_TEST(EachByteOnce, InTheGradientOfGelu) {
   EXPECT_EQ(booked([&] { gelu_backward(a, b); }), f32_bytes({count, count, count}));
 }
 
-RANK_TEST(EachByteOnce, InColumnSums) {
+ONE_RANK_TEST(EachByteOnce, InColumnSums) {
   for (const bool wide : {true, false}) {
     Row from = row(), to = row(cols);
     if (wide) {
@@ -132,7 +132,7 @@ RANK_TEST(EachByteOnce, InColumnSums) {
   EXPECT_EQ(booked([&] { add_column_sums(a, b); }), f32_bytes({count, cols, cols}));
 }
 
-RANK_TEST(EachByteOnce, InSquareSums) {
+ONE_RANK_TEST(EachByteOnce, InSquareSums) {
   const auto sums_of = []<class Squares>(Squares squares) {
     detail::for_each(1, (squares.sums + Squares::width - 1) / Squares::width, squares);
   };
@@ -151,7 +151,7 @@ RANK_TEST(EachByteOnce, InSquareSums) {
   EXPECT_EQ(booked([&] { add_square_sums(a, b); }), f32_bytes({count, cols, cols}));
 }
 
-RANK_TEST(EachByteOnce, InAdam) {
+ONE_RANK_TEST(EachByteOnce, InAdam) {
   Row p = row(), g = row(), m = row(), v = row();
   detail::for_each(1, count,
                    detail::Adam<Counted, Counted, Counted>{

@@ -46,7 +46,7 @@ void move_biases(golden::Model& model) {
   }
 }
 
-RANK_TEST(Golden, GradientsMatchFiniteDifferences) {
+ONE_RANK_TEST(Golden, GradientsMatchFiniteDifferences) {
   constexpr double h = 1e-5;
   for (const Case& c : cases()) {
     SCOPED_TRACE(c.name);
@@ -81,7 +81,7 @@ RANK_TEST(Golden, GradientsMatchFiniteDifferences) {
   }
 }
 
-RANK_TEST(Golden, LossIsTheSumOfMinusLogSoftmax) {
+ONE_RANK_TEST(Golden, LossIsTheSumOfMinusLogSoftmax) {
   golden::Model model({{2, 3, true, false, false}}, seed);
   model.layers()[0].w << 1, 2, 3, 4, 5, 6;
   model.layers()[0].b << 0.5, 0, -0.5;
@@ -151,7 +151,7 @@ void expect_gradients(const Net& net, const std::vector<golden::Layer>& want) {
   }
 }
 
-RANK_TEST(Mlp, StartsFromTheGoldenWeights) {
+ONE_RANK_TEST(Mlp, StartsFromTheGoldenWeights) {
   for (const Case& c : cases()) {
     const golden::Model model(c.shape, seed);
     for (std::size_t k = 0; k < c.shape.size(); ++k) {
@@ -163,7 +163,7 @@ RANK_TEST(Mlp, StartsFromTheGoldenWeights) {
 }
 
 // Parts that begin and end inside rows, hold whole rows, or the bias alone; and none.
-RANK_TEST(Mlp, StartsAnyPartFromTheSameWeights) {
+ONE_RANK_TEST(Mlp, StartsAnyPartFromTheSameWeights) {
   for (const Case& c : cases()) {
     for (std::size_t k = 0; k < c.shape.size(); ++k) {
       const std::int64_t count = c.shape[k].parameters();
@@ -181,7 +181,7 @@ RANK_TEST(Mlp, StartsAnyPartFromTheSameWeights) {
   }
 }
 
-RANK_TEST(Mlp, GradientsMatchGolden) {
+ONE_RANK_TEST(Mlp, GradientsMatchGolden) {
   for (const Case& c : cases()) {
     for (const std::int64_t rows : {0, 1, 7}) {
       for (const bool own_dy : {false, true}) {
@@ -203,7 +203,7 @@ RANK_TEST(Mlp, GradientsMatchGolden) {
   }
 }
 
-RANK_TEST(Mlp, AccumulatesOverMicroBatchesWithoutDx) {
+ONE_RANK_TEST(Mlp, AccumulatesOverMicroBatchesWithoutDx) {
   for (const Case& c : cases()) {
     SCOPED_TRACE(c.name);
     golden::Model model(c.shape, seed);
@@ -222,7 +222,7 @@ RANK_TEST(Mlp, AccumulatesOverMicroBatchesWithoutDx) {
   }
 }
 
-RANK_TEST(Mlp, SavesActivationsAndNothingElse) {
+ONE_RANK_TEST(Mlp, SavesActivationsAndNothingElse) {
   MemoryLedger ledger;
   Device device(ledger);
   const Saved linear(device, {6, 4, true, false, false}, 3);
@@ -235,7 +235,7 @@ RANK_TEST(Mlp, SavesActivationsAndNothingElse) {
   EXPECT_EQ(parameter_count(mlp_shape(10000, 10000, 10000, 70, false)), 7'000'000'000);
 }
 
-RANK_TEST(Mlp, RefusesShapesThatDoNotMatch) {
+ONE_RANK_TEST(Mlp, RefusesShapesThatDoNotMatch) {
   Device& device = test_context().device;
   const LayerShape shape{5, 4, true, true, false}, residual{5, 4, true, true, true};
   const Buffer bucket = random_buffer(1, shape.parameters(), 1), x = random_buffer(3, 6, 2);
@@ -250,7 +250,7 @@ RANK_TEST(Mlp, RefusesShapesThatDoNotMatch) {
 }
 
 // Its steps hardly depend on the size of the gradient: the weights do not show a missing division.
-RANK_TEST(Adam, DividesTheSumByTheSamplesOnce) {
+ONE_RANK_TEST(Adam, DividesTheSumByTheSamplesOnce) {
   Device& device = test_context().device;
   const Buffer parameters = random_buffer(1, 3, 1), gradient_sum = random_buffer(1, 3, 2);
   copy_in(std::vector<float>{8, -16, 0}, gradient_sum);
@@ -261,7 +261,7 @@ RANK_TEST(Adam, DividesTheSumByTheSamplesOnce) {
   EXPECT_EQ(state.step, 1);
 }
 
-RANK_TEST(Adam, FollowsGoldenForTwentySteps) {
+ONE_RANK_TEST(Adam, FollowsGoldenForTwentySteps) {
   const ModelShape shape = mlp_shape(5, 7, 4, 3, true, true);
   const AdamOptions options{1e-2f, 0.9f, 0.999f, 1e-8f};
   golden::Model model(shape, seed);

@@ -15,7 +15,7 @@ std::vector<std::int64_t> some_labels(std::int64_t rows, std::int64_t classes) {
   return labels;
 }
 
-RANK_TEST(Loss, SoftmaxCrossEntropy) {
+ONE_RANK_TEST(Loss, SoftmaxCrossEntropy) {
   for (const float bound : {3.0f, 1e4f}) {
     for_sizes([bound](std::int64_t rows, std::int64_t cols) {
       if (cols == 0) return;
@@ -42,7 +42,7 @@ RANK_TEST(Loss, SoftmaxCrossEntropy) {
 }
 
 // A GPU has nobody to tell: there the row is NaN, which no comparison with golden lets pass.
-RANK_TEST(Loss, RefusesALabelThatIsNoClass) {
+ONE_RANK_TEST(Loss, RefusesALabelThatIsNoClass) {
   const bool tells = test_context().device.on_host();
   for (const std::int64_t wrong : {std::int64_t{-1}, std::int64_t{10}}) {
     const Buffer logits = random_buffer(2, 10, 1), loss = random_buffer(1, 2, 2);
@@ -67,7 +67,7 @@ RANK_TEST(Loss, RefusesALabelThatIsNoClass) {
       Failure);
 }
 
-RANK_TEST(Loss, CountsPredictions) {
+ONE_RANK_TEST(Loss, CountsPredictions) {
   const Buffer logits = random_buffer(5, 3, 1);
   copy_in(std::vector<float>{1, 2, 3, 9, -9, 9, -3, -2, -1, nan_f, nan_f, nan_f, 0, nan_f, 1},
           logits);
@@ -78,7 +78,7 @@ RANK_TEST(Loss, CountsPredictions) {
   EXPECT_EQ(count_equal_argmax(random_buffer(1, 0, 1), labels_buffer({0})), 0);
 }
 
-RANK_TEST(Adam, MatchesDoubleForSeveralSteps) {
+ONE_RANK_TEST(Adam, MatchesDoubleForSeveralSteps) {
   const AdamOptions o{1e-2f, 0.8f, 0.99f, 1e-6f};
   const double beta1 = static_cast<double>(o.beta1), beta2 = static_cast<double>(o.beta2);
   for (const std::int64_t count : awkward) {

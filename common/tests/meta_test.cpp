@@ -60,8 +60,7 @@ struct Model {
   std::vector<AdamState> optimizer;
 };
 
-RANK_TEST(Meta, SevenBillionParametersTakeAStep) {
-  if (test_context().rank() != 0) return;
+ONE_RANK_TEST(Meta, SevenBillionParametersTakeAStep) {
   const double before = peak_memory();
   run_world(1, dry(), [](Context& c) {
     Model model(c.device, DType::bf16);
@@ -82,8 +81,7 @@ RANK_TEST(Meta, SevenBillionParametersTakeAStep) {
   EXPECT_LT(peak_memory() - before, 100e6);
 }
 
-RANK_TEST(Meta, SixtyFourRanksOfSevenBillion) {
-  if (test_context().rank() != 0) return;
+ONE_RANK_TEST(Meta, SixtyFourRanksOfSevenBillion) {
   const int ranks = sanitized ? 8 : 64;
   const auto sent = world_results<std::int64_t>(ranks, dry(), [](Context& c) {
     Model model(c.device, DType::bf16);
@@ -95,8 +93,7 @@ RANK_TEST(Meta, SixtyFourRanksOfSevenBillion) {
   }
 }
 
-RANK_TEST(Meta, ARingOfAThousandRanks) {
-  if (test_context().rank() != 0) return;
+ONE_RANK_TEST(Meta, ARingOfAThousandRanks) {
   const int n = sanitized ? 32 : 1024;
   const std::int64_t count = 1'000'000'000;
   const auto times = world_results<double>(n, dry("slow"), [&](Context& c) {
@@ -124,8 +121,7 @@ RANK_TEST(Meta, ARingOfAThousandRanks) {
   }
 }
 
-RANK_TEST(Meta, ACapIsKeptDry) {
-  if (test_context().rank() != 0) return;
+ONE_RANK_TEST(Meta, ACapIsKeptDry) {
   CommonOptions options = dry();
   options.memory_cap = 80'000'000'000;
   const std::string said = message_of<OutOfMemory>(
@@ -134,8 +130,7 @@ RANK_TEST(Meta, ACapIsKeptDry) {
   EXPECT_TRUE(has(said, "under --memory 80 GB (in use: parameter")) << said;
 }
 
-RANK_TEST(Meta, ThereAreNoNumbersToLookAt) {
-  if (test_context().rank() != 0) return;
+ONE_RANK_TEST(Meta, ThereAreNoNumbersToLookAt) {
   run_world(1, dry(), [](Context& c) {
     const Buffer b(c.device, Category::workspace, 2, 3), loss(c.device, Category::workspace, 1, 2);
     const Buffer labels(c.device, Category::workspace, 1, 2, DType::i64);
@@ -155,8 +150,7 @@ RANK_TEST(Meta, ThereAreNoNumbersToLookAt) {
   });
 }
 
-RANK_TEST(Meta, AddressesTellTensorsApart) {
-  if (test_context().rank() != 0) return;
+ONE_RANK_TEST(Meta, AddressesTellTensorsApart) {
   run_world(1, dry(), [](Context& c) {
     const Buffer a(c.device, Category::workspace, 1'000'000, 1'000'000),
         b(c.device, Category::workspace, 1, 1);

@@ -21,7 +21,7 @@ double gelu_slope(double z) {
 }
 
 // The worst of the floats looked at errs by 2 units in the last place, as functors.hpp says.
-RANK_TEST(Functors, ExpIsRightToTwoUnitsInTheLastPlace) {
+ONE_RANK_TEST(Functors, ExpIsRightToTwoUnitsInTheLastPlace) {
   double worst = 0;
   float where = 0;
   const auto look = [&](float x) {
@@ -46,7 +46,7 @@ RANK_TEST(Functors, ExpIsRightToTwoUnitsInTheLastPlace) {
   EXPECT_TRUE(std::isfinite(detail::exp_(HUGE_VALF)));
 }
 
-RANK_TEST(Operations, BiasGelu) {
+ONE_RANK_TEST(Operations, BiasGelu) {
   for_sizes([](std::int64_t rows, std::int64_t cols) {
     for (const bool has_bias : {true, false}) {
       const Buffer z = random_buffer(rows, cols, 1, 6), y = random_buffer(rows, cols, 2);
@@ -64,7 +64,7 @@ RANK_TEST(Operations, BiasGelu) {
   });
 }
 
-RANK_TEST(Operations, GeluBackwardAgainstFiniteDifferences) {
+ONE_RANK_TEST(Operations, GeluBackwardAgainstFiniteDifferences) {
   for_sizes([](std::int64_t rows, std::int64_t cols) {
     const Buffer z = random_buffer(rows, cols, 1, 6), dy = random_buffer(rows, cols, 2);
     std::vector<double> want = doubles(z);
@@ -75,7 +75,7 @@ RANK_TEST(Operations, GeluBackwardAgainstFiniteDifferences) {
   });
 }
 
-RANK_TEST(Operations, GeluHasItsLimitsFarOut) {
+ONE_RANK_TEST(Operations, GeluHasItsLimitsFarOut) {
   for (const float far : {10.0f, 11.0f, 100.0f, 1e6f, 1e13f, 1e20f, 3e38f, HUGE_VALF}) {
     const Buffer z = random_buffer(1, 2, 1), y = random_buffer(1, 2, 1),
                  dy = random_buffer(1, 2, 1);
@@ -90,7 +90,7 @@ RANK_TEST(Operations, GeluHasItsLimitsFarOut) {
   }
 }
 
-RANK_TEST(Operations, SumsBiasesAndScales) {
+ONE_RANK_TEST(Operations, SumsBiasesAndScales) {
   for_sizes([](std::int64_t rows, std::int64_t cols) {
     const Buffer a = random_buffer(rows, cols, 1), b = random_buffer(rows, cols, 2);
     const Buffer bias = random_buffer(1, cols, 3), sums = random_buffer(1, cols, 4);
@@ -119,7 +119,7 @@ RANK_TEST(Operations, SumsBiasesAndScales) {
   EXPECT_EQ(copy_out_i64(labels), (std::vector<std::int64_t>{(1LL << 60) + 1, 2, -2}));
 }
 
-RANK_TEST(Operations, Maximum) {
+ONE_RANK_TEST(Operations, Maximum) {
   for_sizes([](std::int64_t rows, std::int64_t cols) {
     const Buffer a = random_buffer(rows, cols, 1), b = random_buffer(rows, cols, 2);
     const Buffer narrow_a(test_context().device, Category::workspace, rows, cols, DType::bf16),
@@ -142,7 +142,7 @@ RANK_TEST(Operations, Maximum) {
 }
 
 // Sizes around the blocks in which it works; whole numbers, so that each type holds them exactly.
-RANK_TEST(Operations, AddAllAndMaximumAll) {
+ONE_RANK_TEST(Operations, AddAllAndMaximumAll) {
   Device& device = test_context().device;
   for (const DType type : {DType::f32, DType::bf16, DType::i64}) {
     for (const std::int64_t count : {0, 1, 33, 1023, 1024, 1025, 2500}) {
@@ -177,7 +177,7 @@ RANK_TEST(Operations, AddAllAndMaximumAll) {
 }
 
 // More elements than sums, fewer, and none; and sums that hold something before.
-RANK_TEST(Operations, AddsSquaresToTheirSums) {
+ONE_RANK_TEST(Operations, AddsSquaresToTheirSums) {
   for (const std::int64_t sums : {1, 7, 256, 300}) {
     for (const std::int64_t count : {0, 1, 299, 300, 1857}) {
       const Buffer from = random_buffer(1, count, 1), to = random_buffer(1, sums, 2);
@@ -199,7 +199,7 @@ RANK_TEST(Operations, AddsSquaresToTheirSums) {
   EXPECT_THROW(add_square_sums(random_buffer(1, 3, 1), Tensor()), Failure);
 }
 
-RANK_TEST(Operations, MatrixProducts) {
+ONE_RANK_TEST(Operations, MatrixProducts) {
   for (const std::int64_t m : awkward) {
     for_sizes([m](std::int64_t k, std::int64_t n) {
       const Buffer a = random_buffer(m, k, 1), b = random_buffer(k, n, 2),
@@ -243,7 +243,7 @@ void expect_nan_stays(const std::function<void(Tensor)>& f, std::int64_t whole_r
   }
 }
 
-RANK_TEST(Operations, NanStaysNan) {
+ONE_RANK_TEST(Operations, NanStaysNan) {
 #ifdef __GNUC__
   static_assert(__FINITE_MATH_ONLY__ == 0, "-ffast-math or a part of it: NaN would get lost");
 #endif
@@ -294,7 +294,7 @@ RANK_TEST(Operations, NanStaysNan) {
   expect_nan_stays(loss_of_two_rows, 33);
 }
 
-RANK_TEST(Operations, RefuseWrongShapes) {
+ONE_RANK_TEST(Operations, RefuseWrongShapes) {
   const Buffer a = random_buffer(2, 3, 1), b = random_buffer(2, 2, 1),
                labels = labels_buffer({0, 1, 2, 0});
   EXPECT_THROW(copy(a, b), Failure);

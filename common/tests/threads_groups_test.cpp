@@ -47,8 +47,7 @@ RANK_TEST(ThreadsGroups, SplitsAreRaggedAndNested) {
   });
 }
 
-RANK_TEST(ThreadsGroups, AGroupOutlivesTheWorld) {
-  if (test_context().rank() != 0) return;
+ONE_RANK_TEST(ThreadsGroups, AGroupOutlivesTheWorld) {
   std::unique_ptr<Transport> alone;
   on_threads(2, [&](std::unique_ptr<Transport> world) {
     auto group = world->split(world->rank(), "alone");
@@ -195,8 +194,7 @@ RANK_TEST(ThreadsGroups, CollectivesOverOtherSizesFailOnAllRanks) {
 }
 
 // One rank throws; the others wait for it in every way there is, and do not wait on.
-RANK_TEST(ThreadsGroups, ARankThatThrowsEndsTheOthers) {
-  if (test_context().rank() != 0) return;
+ONE_RANK_TEST(ThreadsGroups, ARankThatThrowsEndsTheOthers) {
   using Wait = std::function<void(Context&, Communicator&, Tensor)>;
   const std::vector<Wait> waits = {
       [](Context& c, Communicator&, Tensor t) { c.world.all_reduce(t); },

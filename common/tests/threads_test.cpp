@@ -339,8 +339,7 @@ RANK_TEST(Threads, CarryACommunicator) {
       true);
 }
 
-RANK_TEST(Threads, ALargeWorld) {
-  if (test_context().rank() != 0) return;
+ONE_RANK_TEST(Threads, ALargeWorld) {
   const int n = sanitized ? 100 : 1024;
   std::atomic<int> wrong = 0;
   MemoryLedger ledger;
@@ -367,8 +366,7 @@ RANK_TEST(Threads, ALargeWorld) {
   EXPECT_EQ(wrong, 0);
 }
 
-RANK_TEST(Threads, TheLowestRanksExceptionIsThrownWhenAllHaveEnded) {
-  if (test_context().rank() != 0) return;
+ONE_RANK_TEST(Threads, TheLowestRanksExceptionIsThrownWhenAllHaveEnded) {
   std::atomic<int> ended = 0;
   const auto text = message_of<std::runtime_error>([&] {
     on_threads(5, [&](std::unique_ptr<Transport> world) {
