@@ -107,8 +107,9 @@ bool show_beyond(const Context& context, const Digits& digits) {
   const std::vector<BeyondRow> rows = beyond_rows(ranks, cluster, digits);
   context.say(
       "Beyond: {} ranks on 2 nodes of '{}', 4 layers of 10,000 x 10,000 in bf16, 512 rows a rank, "
-      "dry;\nthe fullest and busiest rank, sent in units of (N-1)/N Ψ; and 20 steps on the digits "
-      "beside stage 0\n{}\n",
+      "dry: what the\nfullest rank holds at rest and at its peaks, and the busiest sends, in units "
+      "of "
+      "(N-1)/N Ψ; and 20 steps on the\ndigits beside stage 0\n{}\n",
       ranks, cluster.name, beyond_text(rows, cluster));
   const std::vector<std::int64_t> layers = {1430, 368, 17, 42};
   std::string filled;

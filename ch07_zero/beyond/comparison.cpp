@@ -88,8 +88,8 @@ std::string beyond_text(const std::vector<BeyondRow>& rows, const Cluster& clust
   const auto seconds = [](const StepCost& c) { return c.seconds; };
   const auto n = static_cast<double>(rows.front().ranks.size());
   const double unit = 2 * (n - 1) / n * static_cast<double>(parameter_count(large_case(4)));
-  Table table({"trainer", "at rest", "parameters", "activations", "peak", "flops", "sends",
-               "to the other node", "messages", "step", "digits"});
+  Table table({"trainer", "at rest", "parameters", "activations", "all", "flops", "sends",
+               "to other node", "messages", "step", "digits"});
   for (const BeyondRow& row : rows) {
     table.row(
         {row.name, bytes(row, [](const StepCost& c) { return c.at_rest.state(); }),
