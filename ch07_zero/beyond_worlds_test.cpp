@@ -25,7 +25,7 @@ double slowest(const BeyondRow& row) {
   return seconds;
 }
 
-constexpr std::int64_t layer = 100'000'000, psi = 4 * layer;  // elements
+constexpr std::int64_t layer = 100'000'000, psi = 6 * layer;  // elements
 
 RANK_TEST(BeyondTable, AllTrainToTheSame) {
   if (!once()) return;
@@ -68,6 +68,11 @@ RANK_TEST(BeyondTable, HasTheLedgersAndTheClocksNumbers) {
   EXPECT_EQ(named("all-reduce").ranks.front().sent.sent, 2 * 3 * psi * 3 / 4);
   EXPECT_GT(slowest(named("all-reduce")), slowest(named("stage 1")));
   EXPECT_GT(slowest(named("owner")), slowest(named("stage 3")));
+  const auto& owners = named("owner").ranks;
+  for (std::size_t r = 0; r < owners.size(); ++r) {
+    EXPECT_EQ(owners[r].at_rest.state(), 16 * layer * (r < 2 ? 2 : 1))
+        << "layers 0 to 5 on 4 ranks";
+  }
   EXPECT_GT(slowest(named("recomputed")), slowest(named("stage 3")));
   EXPECT_LT(named("recomputed").ranks.front().peak.activation, zero_3.peak.activation);
   const std::string text = beyond_text(rows(), load_cluster("a100"));

@@ -106,7 +106,7 @@ bool show_beyond(const Context& context, const Digits& digits) {
   const Cluster& cluster = context.clock.cluster();
   const std::vector<BeyondRow> rows = beyond_rows(ranks, cluster, digits);
   context.say(
-      "Beyond: {} ranks on 2 nodes of '{}', 4 layers of 10,000 x 10,000 in bf16, 512 rows a rank, "
+      "Beyond: {} ranks on 2 nodes of '{}', 6 layers of 10,000 x 10,000 in bf16, 512 rows a rank, "
       "dry: what the\nfullest rank holds at rest and at its peaks, and the busiest sends, in units "
       "of "
       "(N-1)/N Ψ; and 20 steps on the\ndigits beside stage 0\n{}\n",

@@ -15,7 +15,7 @@ struct BeyondRow {
   int stage = 0;
   Make make{};
   bool other_order = false;       ///< its sums have another order than stage 0's
-  std::vector<StepCost> ranks{};  ///< of a step of four layers of 10,000 x 10,000 in bf16, 512 rows
+  std::vector<StepCost> ranks{};  ///< of a step of six layers of 10,000 x 10,000 in bf16, 512 rows
                                   ///< a rank, on two nodes
   int states = 0;                 ///< different ones among the ranks after training on the digits
   bool same_bits = false;         ///< as stage 0
