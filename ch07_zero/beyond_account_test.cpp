@@ -121,7 +121,7 @@ RANK_TEST(Hybrid, SendsAShardAcrossAndTheRestInside) {
   }
 }
 
-// Of a layer its output stays, and all that was dropped is computed once more; nothing else is sent.
+// A layer's output stays, and what was dropped is computed once more; nothing else is sent.
 RANK_TEST(Recomputation, TakesAForwardPassForTheDroppedHalf) {
   Context& context = test_context();
   Communicator comm = dp();

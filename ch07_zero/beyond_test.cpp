@@ -125,7 +125,7 @@ RANK_TEST(Gradients, InF32AreTheSameAtEveryStage) {
   EXPECT_NE(trained(make_trainer<>, uneven(), halves), want);
 }
 
-// Integers that say where they come from; the parts are of one size, the last ones shorter or empty.
+// Integers that say where they come from; parts of one size, the last ones shorter or empty.
 RANK_TEST(EqualParts, SumAndGatherWhatNDoesNotDivide) {
   Context& context = test_context();
   Communicator comm = dp();

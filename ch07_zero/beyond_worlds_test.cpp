@@ -44,7 +44,7 @@ RANK_TEST(BeyondTable, AllTrainToTheSame) {
   EXPECT_FALSE(wrong.agrees());
 }
 
-// Of 4 ranks on 2 nodes: a group is a node, and across goes the half that a rank owns, for one half.
+// Of 4 ranks on 2 nodes: a group is a node, and of the half that a rank owns it sends a half twice.
 RANK_TEST(BeyondTable, GroupsKeepTheirBytesInside) {
   if (!once()) return;
   for (const StepCost& cost : named("groups").ranks) {
@@ -144,7 +144,7 @@ RANK_TEST(Padding, IsWhatFillsUpEachBucket) {
   EXPECT_EQ(padding_of({1857}, 5), 3);
 }
 
-// Under one cap the digits' model runs out of memory at stages 0 and 1, and fits at 2 and 3, as a 7B
+// Under one cap the digits' model runs out of memory at stages 0 and 1, and fits at 2 and 3, as 7B
 // does on the notes' chart; and then no other stage than the run's own is tried.
 RANK_TEST(Cap, LetsTheStagesPassThatFit) {
   if (!once()) return;

@@ -31,8 +31,8 @@ std::string beyond_text(const std::vector<BeyondRow>& rows, const Cluster& clust
 /// them, as the ledger finds them.
 std::int64_t padding_of(const std::vector<std::int64_t>& buckets, int ranks);
 
-/// The same memory by the rules of other tools: T5-3B on 8 GPUs, 2,851 M parameters in layers of 32 M
-/// at most.
+/// The same memory by the rules of other tools: T5-3B on 8 GPUs, 2,851 M parameters in layers of
+/// 32 M at most.
 struct Convention {
   std::string name, formula;
   double by_formula = 0;    ///< bytes a GPU
