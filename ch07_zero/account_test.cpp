@@ -1,46 +1,12 @@
 // Memory and bytes on the wire, exact on every rank.
-#include <algorithm>
-
 #include "ch07_zero/test_cases.hpp"
 
 namespace fivecuts::zero_redundancy {
 namespace {
 
-/// Elements of the shards of rank `r` (counted around the ring), and of all layers.
-struct Elements {
-  explicit Elements(const ModelShape& model, int n, int r) : ranks(n) {
-    for (const LayerShape& shape : model) {
-      const std::int64_t count = shape.parameters();
-      own += part_of(count, n, r).count;
-      before += part_of(count, n, (r + n - 1) % n).count;
-      all += count;
-      layers.push_back(count);
-    }
-  }
-  std::int64_t largest() const { return std::ranges::max(layers); }
-  std::int64_t largest_pair() const {
-    std::int64_t most = 0;
-    for (std::size_t k = 1; k < layers.size(); ++k)
-      most = std::max(most, layers[k - 1] + layers[k]);
-    return most;
-  }
-  // The ring sends all chunks but the one it ends with, or but the one that came last.
-  std::int64_t reduce_scatter() const { return all - own; }
-  std::int64_t all_gather() const { return ranks == 1 ? 0 : all - before; }
-
-  int ranks;
-  std::int64_t own = 0, before = 0, all = 0;
-  std::vector<std::int64_t> layers;
-};
-
 Elements elements_of(const ModelShape& model) {
   return Elements(model, test_context().size(), test_context().rank());
 }
-
-struct Bytes {
-  std::int64_t weight, optimizer;  // of a parameter, or a gradient; of its optimizer state
-};
-Bytes bytes_of(DType precision) { return precision == DType::bf16 ? Bytes{2, 12} : Bytes{4, 8}; }
 
 RANK_TEST(Memory, AtRestIsSharedOutAsTheStageSays) {
   const MemoryLedger& memory = test_context().memory;

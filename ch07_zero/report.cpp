@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ch07_zero/beyond/comparison.hpp"
 #include "common/observe/table.hpp"
 #include "common/support/units.hpp"
 
@@ -82,6 +83,11 @@ void show_worlds_of(const Context& context, const Setting& setting) {
       ranks, wire_text(wire_rows(ranks), ranks));
   World world{.ranks = 8, .model = large_case(70), .rows = 1};
   world.settings = {0, DType::bf16, setting.prefetch};
+  context.say(
+      "Which stage is worth its price: 7B in bf16 on 8 ranks, and 1e9 elements that a rank sends "
+      "in a step of\nk micro-batches; not beaten: no other holds less and sends no more, or the "
+      "reverse\n{}\n",
+      value_text(value_rows(world)));
   for (const std::int64_t cap : Figure8::caps) {
     world.cap = cap;
     context.say("7B in bf16 on 8 ranks of {}, dry, a step of one row\n{}\n", show(cap),
@@ -92,6 +98,34 @@ void show_worlds_of(const Context& context, const Setting& setting) {
       "A step on the virtual cluster '{}': 4 layers of 10,000 x 10,000 in fp32, 512 rows a rank, "
       "dry\n{}\n",
       cluster.name, times_text(step_times(ranks, cluster), ranks, cluster));
+}
+
+bool show_beyond(const Context& context, const Digits& digits) {
+  const int n = context.size();
+  const int ranks = n >= 4 && n <= 16 && n % 2 == 0 ? n : 4;
+  const Cluster& cluster = context.clock.cluster();
+  const std::vector<BeyondRow> rows = beyond_rows(ranks, cluster, digits);
+  context.say(
+      "Beyond: {} ranks on 2 nodes of '{}', 6 layers of 10,000 x 10,000 in bf16, 512 rows a rank, "
+      "dry: what the\nfullest rank holds at rest and at its peaks, and the busiest sends, in units "
+      "of "
+      "(N-1)/N Ψ; and 20 steps on the\ndigits beside stage 0\n{}\n",
+      ranks, cluster.name, beyond_text(rows, cluster));
+  const std::vector<std::int64_t> layers = {1430, 368, 17, 42};
+  std::string filled;
+  for (const int of : {3, 4, 5}) {
+    filled += fmt::format("  N = {}: {} elements for layers of {}, {} in one bucket\n", of,
+                          padding_of(layers, of), fmt::join(layers, ", "), padding_of({1857}, of));
+  }
+  context.say(
+      "Padding of 1,857 parameters, where a library's collective has parts of one size (workspace, "
+      "no model state;\nchunks of this chapter's ring differ by one element and need none)\n{}\n",
+      filled);
+  context.say(
+      "The same memory by other rules: T5-3B, Ψ = 2,851 M in layers of 32 M at most, d = {} "
+      "GPUs\n{}\n",
+      8, conventions_text(conventions()));
+  return std::ranges::all_of(rows, [](const BeyondRow& row) { return row.agrees(); });
 }
 
 World step_of_figure7(const Context& context, const Setting& setting) {

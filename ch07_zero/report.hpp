@@ -15,6 +15,9 @@ std::string stage_table(const std::vector<StageRow>& rows);
 /// Rank 0 prints what goes over the wire, what fits, and how long a step takes, in dry worlds.
 void show_worlds_of(const Context& context, const Setting& setting);
 
+/// Rank 0 prints what beyond/ makes of it; true if all of it trains to the same.
+bool show_beyond(const Context& context, const Digits& digits);
+
 /// The dry world of figure 7: the run's stage and, where it has 2 to 16, its ranks.
 World step_of_figure7(const Context& context, const Setting& setting);
 

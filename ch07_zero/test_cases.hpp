@@ -1,5 +1,7 @@
 #pragma once
 // What the tests of this chapter run.
+#include <algorithm>
+
 #include "ch07_zero/training.hpp"
 #include "common/model/random.hpp"
 #include "common/support/test_main.hpp"
@@ -21,6 +23,43 @@ inline ModelShape uneven() { return {{64, 22}, {22, 16}, {16, 1}, {1, 21, true, 
 /// With a layer of one parameter: all ranks but one hold an empty shard of it.
 inline ModelShape with_empty_shards() {
   return {{64, 3}, {3, 1, false}, {1, 1, false}, {1, 10, false, false}};
+}
+
+/// True for one of the rank counts: what does not depend on it runs once.
+inline bool once() { return test_context().size() == 1; }
+
+/// Elements of the shards of rank `r` (counted around the ring), and of all layers.
+struct Elements {
+  explicit Elements(const ModelShape& model, int n, int r) : ranks(n) {
+    for (const LayerShape& shape : model) {
+      const std::int64_t count = shape.parameters();
+      own += part_of(count, n, r).count;
+      before += part_of(count, n, (r + n - 1) % n).count;
+      all += count;
+      layers.push_back(count);
+    }
+  }
+  std::int64_t largest() const { return std::ranges::max(layers); }
+  std::int64_t largest_pair() const {
+    std::int64_t most = 0;
+    for (std::size_t k = 1; k < layers.size(); ++k)
+      most = std::max(most, layers[k - 1] + layers[k]);
+    return most;
+  }
+  // The ring sends all chunks but the one it ends with, or but the one that came last.
+  std::int64_t reduce_scatter() const { return all - own; }
+  std::int64_t all_gather() const { return ranks == 1 ? 0 : all - before; }
+
+  int ranks;
+  std::int64_t own = 0, before = 0, all = 0;
+  std::vector<std::int64_t> layers;
+};
+
+struct BytesOf {
+  std::int64_t weight, optimizer;  // of a parameter, or a gradient; of its optimizer state
+};
+inline BytesOf bytes_of(DType precision) {
+  return precision == DType::bf16 ? BytesOf{2, 12} : BytesOf{4, 8};
 }
 
 inline std::vector<std::int64_t> some_rows(std::int64_t count) {

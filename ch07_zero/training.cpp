@@ -173,15 +173,17 @@ TrainingResult train(Context& context, Communicator& comm, const Digits& digits,
 }
 
 Outcome train_alone(Context& context, Communicator& comm, const Digits& digits,
-                    const Setting& setting) {
-  Trainer trainer(context.device, comm, data_parallel::model_of(setting.training), setting.seed(),
-                  setting.settings());
+                    const Setting& setting, const Make& make) {
+  const auto made = make(context.device, comm, data_parallel::model_of(setting.training),
+                         setting.seed(), setting.settings());
+  Trainer& trainer = *made;
   for (std::int64_t e = 0; e < setting.training.epochs; ++e) {
     for_batches(digits, setting, e, [&](const std::vector<std::int64_t>& rows) {
       step(trainer, context, comm, digits, setting, rows);
     });
   }
-  return {hash(trainer, comm), distinct_replicas(trainer, comm), all_weights(trainer, comm)};
+  const Communicator& state = trainer.comm();
+  return {hash(trainer, state), distinct_replicas(trainer, state), all_weights(trainer, state)};
 }
 
 }  // namespace fivecuts::zero_redundancy

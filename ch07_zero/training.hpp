@@ -53,6 +53,16 @@ TrainingResult train(Context& context, Communicator& comm, const Digits& digits,
                      const Setting& setting,
                      const std::function<void(std::size_t epoch, const Epoch&)>& report = nullptr);
 
+/// What makes a trainer over all ranks of a communicator; beyond/ has others. Collective.
+using Make = std::function<std::unique_ptr<Trainer>(Device&, const Communicator&, const ModelShape&,
+                                                    std::uint64_t seed, const Settings&)>;
+template <class T = Trainer>
+std::unique_ptr<Trainer> make_trainer(Device& device, const Communicator& comm,
+                                      const ModelShape& shape, std::uint64_t seed,
+                                      const Settings& settings) {
+  return std::make_unique<T>(device, comm, shape, seed, settings);
+}
+
 /// Collective. The same training without golden beside it.
 struct Outcome {
   std::uint64_t hash = 0;
@@ -60,6 +70,6 @@ struct Outcome {
   std::vector<float> weights;  ///< all layers
 };
 Outcome train_alone(Context& context, Communicator& comm, const Digits& digits,
-                    const Setting& setting);
+                    const Setting& setting, const Make& make = make_trainer<>);
 
 }  // namespace fivecuts::zero_redundancy

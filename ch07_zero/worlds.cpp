@@ -40,14 +40,14 @@ ModelShape large_case(std::int64_t layers) {
 std::vector<StepCost> dry_steps(const World& world) {
   return world_results<StepCost>(world.ranks, options_of(world), [&](Context& context) {
     return step_cost(context, context.world, world.model, world.rows, world.settings,
-                     world.micro_batches);
+                     world.micro_batches, world.make);
   });
 }
 
 std::optional<std::int64_t> dry_state(const World& world) {
   try {
     const auto all = world_results<std::int64_t>(world.ranks, options_of(world), [&](Context& c) {
-      const Trainer trainer(c.device, c.world, world.model, 1, world.settings);
+      const auto trainer = world.make(c.device, c.world, world.model, 1, world.settings);
       return c.memory.model_state();
     });
     return std::ranges::max(all);

@@ -19,6 +19,7 @@ struct World {
   std::int64_t rows = 1;  ///< of each rank
   std::int64_t cap = MemoryLedger::unlimited;
   std::optional<Cluster> cluster{};
+  Make make = make_trainer<>;
 };
 /// What a step takes, of each rank. Throws OutOfMemory if it does not fit under the cap.
 std::vector<StepCost> dry_steps(const World& world);
@@ -53,6 +54,20 @@ struct WireRow {
 };
 std::vector<WireRow> wire_rows(int ranks);
 std::string wire_text(const std::vector<WireRow>& rows, int ranks);
+
+// --- which stage is worth its price ---
+
+struct ValueRow {
+  static constexpr std::array micro_batches = {1, 4, 8};
+  int stage = 0;
+  std::int64_t state = 0;                                     ///< bytes at rest, of rank 0
+  std::array<std::int64_t, micro_batches.size()> elements{};  ///< that it sends in a step
+  /// Another stage takes no more of both, and less of one, with the k-th number of micro-batches.
+  bool beaten(const std::vector<ValueRow>& rows, std::size_t k) const;
+};
+/// Each stage of `world`, a row for each micro-batch.
+std::vector<ValueRow> value_rows(World world);
+std::string value_text(const std::vector<ValueRow>& rows);
 
 // --- what fits ---
 

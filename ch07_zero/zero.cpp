@@ -30,12 +30,14 @@ Tensor Trainer::forward(const Shard& batch, std::vector<Saved>& saved) {
     if (settings_.prefetch && k + 1 < layers_.size()) start_gather(k + 1);
     saved.emplace_back(device_, shape, batch.rows(), settings_.precision);
     fivecuts::forward(shape, weights(k), x, saved[k]);
-    release(k);
-    x = saved[k]
-            .output();  // activations stay, or the backward pass would have to compute them again
+    after_forward(k, saved[k]);
+    x = saved[k].output();
   }
   return x;
 }
+
+// Activations stay, or the backward pass would have to compute them again (beyond/ does).
+void Trainer::after_forward(std::size_t k, Saved&) { release(k); }
 
 Buffer Trainer::add_gradients(const Shard& batch, bool last) {
   std::vector<Saved> saved;
@@ -68,12 +70,12 @@ void Trainer::backward(std::size_t k, Saved& saved, Tensor dy, Tensor dx, bool l
   release(k);  // before the gradient is there: both whole at once would be one layer more
   Buffer whole;
   if (settings_.stage >= 2) {  // the bucket to compute in, gone when this function ends
-    whole = Buffer(device_, Category::gradient, 1, layer.shape.parameters(), settings_.precision);
+    whole = Buffer(device_, Category::gradient, 1, layer.shape.parameters(), settings_.gradients());
     zero(whole);
   }
   const Tensor gradient = settings_.stage >= 2 ? whole.tensor() : layer.gradients.tensor();
   backward_weight(layer.shape, saved, gradient);
-  reduce(layer, gradient, last);
+  reduce(k, gradient, last);
 }
 
 // --- what the stages differ in ---
@@ -81,10 +83,10 @@ void Trainer::backward(std::size_t k, Saved& saved, Tensor dy, Tensor dx, bool l
 // When a micro-batch's gradient of a layer is whole. 0: the sum to everyone. 1: of each shard only
 // to its owner, the first half of that. 2: at once, so that nobody need keep what is another's;
 // with k micro-batches that is k times, as the rest was let go in between.
-void Trainer::reduce(Layer& layer, Tensor gradient, bool last) {
+void Trainer::reduce(std::size_t k, Tensor gradient, bool last) {
   if (settings_.stage >= 2) {
     all_reduce::reduce_scatter(comm_, gradient, Reduction::sum, work_);
-    add(layer.gradients, shard_of(layer, gradient));
+    add(layers_[k].gradients, shard_of(layers_[k], gradient));
   } else if (last && settings_.stage == 1) {
     all_reduce::reduce_scatter(comm_, gradient, Reduction::sum, work_);
   } else if (last) {
@@ -162,23 +164,27 @@ float Trainer::clip_factor(std::int64_t samples) {
 // --- the model ---
 
 Trainer::Trainer(Device& device, const Communicator& comm, const ModelShape& shape,
-                 std::uint64_t seed, const Settings& settings)
+                 std::uint64_t seed, const Settings& settings, Cut cut)
     : device_(device), comm_(comm), settings_(settings) {
   require(settings.stage >= 0 && settings.stage <= 3, "ZeRO has the stages 0 to 3");
   const DType type = settings.precision;
   for (std::size_t k = 0; k < shape.size(); ++k) {
     const int number = static_cast<int>(k), stage = settings.stage;
-    const Part all{0, shape[k].parameters()}, mine = part_of(all.count, comm.size(), comm.rank());
+    const Part all{0, shape[k].parameters()}, mine = cut(k, all.count, comm.size(), comm.rank());
     const Part held = stage >= 3 ? mine : all, summed = stage >= 2 ? mine : all,
                updated = stage >= 1 ? mine : all;
     layers_.push_back({shape[k], mine, Buffer(device, Category::parameter, 1, held.count, type),
-                       Buffer(device, Category::gradient, 1, summed.count, type),
+                       Buffer(device, Category::gradient, 1, summed.count, settings.gradients()),
                        AdamState(device, updated.count, type)});
     initialise_part(shape[k], layers_[k].parameters, held, seed, number);
     if (type == DType::bf16) {
       initialise_part(shape[k], layers_[k].optimizer.master, updated, seed, number);
     }
   }
+}
+
+Part part_of_each(std::size_t, std::int64_t parameters, int ranks, int rank) {
+  return part_of(parameters, ranks, rank);
 }
 
 Tensor shard_of(const Layer& layer, Tensor held) {

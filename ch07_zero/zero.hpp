@@ -47,12 +47,19 @@ struct Settings {
   DType precision = DType::f32;  ///< bf16: with weights in f32 beside it
   bool prefetch = true;          ///< stage 3: the next layer is gathered while one computes
   double clip = 0;               ///< the longest mean gradient over the whole model; 0: any
+  bool f32_gradients = false;    ///< gradients in f32, whatever the precision
+  DType gradients() const { return f32_gradients ? DType::f32 : precision; }
 };
+
+/// What rank `rank` of `ranks` keeps of a layer: the notes' cut is a part of each layer for each
+/// rank, part_of.
+using Cut = Part (*)(std::size_t layer, std::int64_t parameters, int ranks, int rank);
+Part part_of_each(std::size_t layer, std::int64_t parameters, int ranks, int rank);
 
 /// What one rank keeps of one layer's bucket, and has of it for a while.
 struct Layer {
   LayerShape shape;
-  Part shard;           ///< part_of(its parameters, N, r): what this rank updates from stage 1 on
+  Part shard;           ///< the cut's: what this rank updates from stage 1 on
   Buffer parameters;    ///< of the bucket; from stage 3 on of the shard
   Buffer gradients;     ///< of the bucket; from stage 2 on of the shard
   AdamState optimizer;  ///< of the bucket; from stage 1 on of the shard
@@ -71,7 +78,8 @@ class Trainer {
  public:
   /// All stages start from the same weights, those of ch02's Replica with this seed.
   Trainer(Device& device, const Communicator& comm, const ModelShape& shape, std::uint64_t seed,
-          const Settings& settings);
+          const Settings& settings, Cut cut = part_of_each);
+  virtual ~Trainer() = default;
 
   /// One update with the gradient of all micro-batches. Returns the sum of this rank's losses
   /// before it.
@@ -88,25 +96,32 @@ class Trainer {
 
   const std::vector<Layer>& layers() const { return layers_; }
   const Settings& settings() const { return settings_; }
+  /// The ranks among which the state is cut.
+  const Communicator& comm() const { return comm_; }
   /// This rank's shard of layer k's weights as the optimizer holds them: in f32.
   Tensor master_shard(std::size_t k) const;
   /// The norm of the mean gradient in the last step, before it was clipped. Needs Settings::clip.
   double gradient_norm() const { return norm_; }
 
- private:
-  void start_gather(std::size_t k);
-  Buffer add_gradients(const Shard& batch, bool last);
-  void backward(std::size_t k, Saved& saved, Tensor dy, Tensor dx, bool last);
-  void reduce(Layer& layer, Tensor gradient, bool last);
-  float clip_factor(std::int64_t samples);
-  void update(Layer& layer, std::int64_t samples, float clip, const AdamOptions& options);
+ protected:
+  // What beyond/ does in another way.
+  virtual void start_gather(std::size_t k);
+  virtual void after_forward(std::size_t k, Saved& saved);
+  virtual void backward(std::size_t k, Saved& saved, Tensor dy, Tensor dx, bool last);
+  virtual void reduce(std::size_t k, Tensor gradient, bool last);
 
   Device& device_;
   Communicator comm_;
   Settings settings_;
   all_reduce::Workspace work_;  // a chunk of the largest layer
-  double norm_ = 0;
   std::vector<Layer> layers_;
+
+ private:
+  Buffer add_gradients(const Shard& batch, bool last);
+  float clip_factor(std::int64_t samples);
+  void update(Layer& layer, std::int64_t samples, float clip, const AdamOptions& options);
+
+  double norm_ = 0;
 };
 
 }  // namespace fivecuts::zero_redundancy
