@@ -27,8 +27,7 @@ double slowest(const BeyondRow& row) {
 
 constexpr std::int64_t layer = 100'000'000, psi = 6 * layer;  // elements
 
-RANK_TEST(BeyondTable, AllTrainToTheSame) {
-  if (!once()) return;
+ONE_RANK_TEST(BeyondTable, AllTrainToTheSame) {
   for (const BeyondRow& row : rows()) {
     EXPECT_TRUE(row.agrees()) << row.name;
     EXPECT_EQ(row.same_bits, !row.other_order) << row.name;
@@ -45,8 +44,7 @@ RANK_TEST(BeyondTable, AllTrainToTheSame) {
 }
 
 // Of 4 ranks on 2 nodes: a group is a node, and of the half that a rank owns it sends a half twice.
-RANK_TEST(BeyondTable, GroupsKeepTheirBytesInside) {
-  if (!once()) return;
+ONE_RANK_TEST(BeyondTable, GroupsKeepTheirBytesInside) {
   for (const StepCost& cost : named("groups").ranks) {
     EXPECT_EQ(cost.at_rest.state(), 16 * psi / 2);
     EXPECT_EQ(cost.sent.sent, 2 * (3 * psi / 2 + psi / 2));
@@ -58,8 +56,7 @@ RANK_TEST(BeyondTable, GroupsKeepTheirBytesInside) {
   EXPECT_LT(slowest(named("groups")), slowest(named("stage 3")));
 }
 
-RANK_TEST(BeyondTable, HasTheLedgersAndTheClocksNumbers) {
-  if (!once()) return;
+ONE_RANK_TEST(BeyondTable, HasTheLedgersAndTheClocksNumbers) {
   const StepCost& zero_3 = named("stage 3").ranks.front();
   const StepCost& kept = named("kept").ranks.front();
   EXPECT_EQ(zero_3.sent.sent, 2 * 3 * psi * 3 / 4);
@@ -81,8 +78,7 @@ RANK_TEST(BeyondTable, HasTheLedgersAndTheClocksNumbers) {
 }
 
 // 7B, N = 8, in elements; the notes' criterion, memory for traffic.
-RANK_TEST(Value, SaysWhichStageIsNotBeaten) {
-  if (!once()) return;
+ONE_RANK_TEST(Value, SaysWhichStageIsNotBeaten) {
   World world{.ranks = 8, .model = large_case(70)};
   world.settings.precision = DType::bf16;
   const std::vector<ValueRow> all = value_rows(world);
@@ -108,8 +104,7 @@ RANK_TEST(Value, SaysWhichStageIsNotBeaten) {
 }
 
 // What their documents quote, and what the same rule comes to in buffers.
-RANK_TEST(Conventions, AreWhatTheToolsSay) {
-  if (!once()) return;
+ONE_RANK_TEST(Conventions, AreWhatTheToolsSay) {
   const std::vector<Convention> all = conventions();
   constexpr std::int64_t count = 2'851'000'000, largest = 32'000'000;
   const std::vector<std::int64_t> held = {16 * count,
@@ -133,8 +128,7 @@ RANK_TEST(Conventions, AreWhatTheToolsSay) {
   }
 }
 
-RANK_TEST(Padding, IsWhatFillsUpEachBucket) {
-  if (!once()) return;
+ONE_RANK_TEST(Padding, IsWhatFillsUpEachBucket) {
   const std::vector<std::int64_t> layers = {1430, 368, 17, 42};
   EXPECT_EQ(padding_of(layers, 3), 1 + 1 + 1 + 0);
   EXPECT_EQ(padding_of(layers, 4), 2 + 0 + 3 + 2);
@@ -146,9 +140,9 @@ RANK_TEST(Padding, IsWhatFillsUpEachBucket) {
 
 // Under one cap the digits' model runs out of memory at stages 0 and 1, and fits at 2 and 3, as 7B
 // does on the notes' chart; and then no other stage than the run's own is tried.
-RANK_TEST(Cap, LetsTheStagesPassThatFit) {
-  if (!once()) return;
-  CommonOptions options = test_context().options;
+ONE_RANK_TEST(Cap, LetsTheStagesPassThatFit) {
+  CommonOptions options;
+  options.device = Device::Kind::cpu;
   options.memory_cap = 134'000;
   for_stages({}, [&](const Settings& settings) {
     const Setting setting{.training = {.epochs = 1}, .stage = settings.stage};

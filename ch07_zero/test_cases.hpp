@@ -25,9 +25,6 @@ inline ModelShape with_empty_shards() {
   return {{64, 3}, {3, 1, false}, {1, 1, false}, {1, 10, false, false}};
 }
 
-/// True for one of the rank counts: what does not depend on it runs once.
-inline bool once() { return test_context().size() == 1; }
-
 /// Elements of the shards of rank `r` (counted around the ring), and of all layers.
 struct Elements {
   explicit Elements(const ModelShape& model, int n, int r) : ranks(n) {
