@@ -11,8 +11,8 @@
 #include <chrono>
 #include <map>
 
+#include "ch02_data_parallel/bench.hpp"
 #include "ch02_data_parallel/beyond/beyond.hpp"
-#include "common/model/random.hpp"
 #include "common/support/main.hpp"
 
 using namespace fivecuts;
@@ -21,24 +21,6 @@ using namespace fivecuts::data_parallel;
 namespace {
 
 constexpr std::int64_t rows_per_rank = 64, layers = 4;
-
-/// One batch of this rank. The data is random, so the labels cannot be learnt by heart: a loss near
-/// zero would bring denormal numbers, and measure those.
-Shard random_shard(Device& device, std::int64_t width, const Communicator& comm, int number) {
-  Shard shard{Buffer(device, Category::activation, rows_per_rank, width),
-              Buffer(device, Category::activation, 1, rows_per_rank, DType::i64),
-              rows_per_rank * comm.size()};
-  const auto tensor = static_cast<std::uint32_t>(number);
-  fill_uniform(shard.x, 2, tensor, 1.0f, comm.rank() * rows_per_rank);
-  std::vector<std::int64_t> labels;
-  for (std::int64_t r = 0; r < rows_per_rank; ++r) {
-    labels.push_back(
-        (static_cast<std::int64_t>(uniform(3, tensor, r, comm.rank()) * 1e6f) % width + width) %
-        width);
-  }
-  copy_in(labels, shard.labels);
-  return shard;
-}
 
 using Step = std::function<void(Replica&, const Shard&, Communicator&)>;
 
@@ -49,7 +31,7 @@ class Training {
       : replica_(device, ModelShape(layers, LayerShape{width, width, true, true, false}), 1),
         comm_(std::move(comm)),
         step_(step) {
-    for (int k = 0; k < 64; ++k) batches_.push_back(random_shard(device, width, comm_, k));
+    for (int k = 0; k < 64; ++k) batches_.push_back(random_shard(device, rows_per_rank, width, comm_, k));
     for (int k = 0; k < 20; ++k) next();
   }
   void next() { step_(replica_, batches_[at_++ % batches_.size()], comm_); }

@@ -3,10 +3,9 @@
 // while the others wait, over the time of all.
 #include <optional>
 
-#include "ch02_data_parallel/data_parallel.hpp"
+#include "ch02_data_parallel/bench.hpp"
 #include "ch03_allreduce/algorithms.hpp"
 #include "ch03_allreduce/bench.hpp"
-#include "common/model/random.hpp"
 
 namespace fivecuts::all_reduce {
 namespace {
@@ -16,23 +15,6 @@ using data_parallel::Shard;
 
 constexpr std::int64_t rows = 64, layers = 4;
 
-/// Random rows, another batch for each number: labels that can be learnt by heart would end in
-/// denormal numbers, and measure those.
-Shard random_shard(Device& device, std::int64_t width, const Communicator& comm, int number) {
-  Shard shard{Buffer(device, Category::activation, rows, width),
-              Buffer(device, Category::activation, 1, rows, DType::i64), rows * comm.size()};
-  const auto tensor = static_cast<std::uint32_t>(number);
-  fill_uniform(shard.x, 2, tensor, 1.0f, comm.rank() * rows);
-  std::vector<std::int64_t> labels;
-  for (std::int64_t r = 0; r < rows; ++r) {
-    const float at = uniform(3, tensor, r, comm.rank()) / 2 + 0.5f;
-    labels.push_back(
-        std::min(static_cast<std::int64_t>(at * static_cast<float>(width)), width - 1));
-  }
-  copy_in(labels, shard.labels);
-  return shard;
-}
-
 class Training {
  public:
   Training(Context& context, std::int64_t width, const Communicator& comm, std::string name)
@@ -40,7 +22,8 @@ class Training {
         comm_(comm),
         replica_(context.device, ModelShape(layers, LayerShape{width, width, true, true, false}),
                  1) {
-    for (int k = 0; k < 32; ++k) batches_.push_back(random_shard(context.device, width, comm_, k));
+    for (int k = 0; k < 32; ++k)
+      batches_.push_back(data_parallel::random_shard(context.device, rows, width, comm_, k));
   }
   /// Puts the gradients where all ranks reach them.
   AllReduce share_gradients() {

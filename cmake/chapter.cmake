@@ -6,7 +6,8 @@
 #   <chapter>_test   test.cpp and *_test.cpp with ranks as threads for each of RANKS (default 1 2 3 4), and under mpirun for 2 to 4
 #   <chapter>_bench  bench.cpp, where Google Benchmark is installed
 #   chNN_exK, chNN_exK_solution, chNN_wrong_exK_<fault>: checks/exK_*.cpp, which has the main, with
-#                    exercises/exK_*.cpp, solutions/exK_*.cpp and each wrong_solutions/exK_<fault>.cpp
+#                    exercises/exK_*.cpp, solutions/exK_*.cpp and each wrong_solutions/exK_<fault>.cpp; they may
+#                    call the chapters named in USES
 #   chNN.lesson      a test that runs the commands of the README.md and compares what they print
 #   chNN             everything that `./course test chNN` needs
 # The program and its tests never link a learner's code.
@@ -92,7 +93,8 @@ function(add_exercise exercise)
   string(REGEX MATCH "^ex[0-9]+" number ${exercise})
   set(id ${short}_${number})
   add_library(${id}_check OBJECT checks/${exercise}.cpp)
-  target_link_libraries(${id}_check PUBLIC fivecuts_exercises fivecuts_model)
+  list(TRANSFORM arg_USES APPEND _lib OUTPUT_VARIABLE used)
+  target_link_libraries(${id}_check PUBLIC fivecuts_exercises fivecuts_model ${used})
   # The program of one file of a learner's.
   macro(exercise_program target file)
     add_executable(${target} ${file})

@@ -1,0 +1,16 @@
+// expect: not yet: rank . sent elements: [0-9]+, the target is
+#include "ch07_zero/exercise.hpp"
+
+namespace fivecuts::exercise {
+
+void update_own_shard(Communicator& comm, Tensor parameters, Tensor gradient, std::int64_t samples,
+                      AdamState& optimizer, const AdamOptions& options,
+                      all_reduce::Workspace& work) {
+  const auto [first, count] = part_of(parameters.count(), comm.size(), comm.rank());
+  all_reduce::ring(comm, gradient, Reduction::sum, work);
+  adam_step(parameters.part(first, count), gradient.part(first, count), samples, optimizer,
+            options);
+  all_reduce::all_gather(comm, parameters);
+}
+
+}  // namespace fivecuts::exercise
