@@ -75,5 +75,12 @@ RANK_TEST(Figure7, IsDrawnFromThem) {
   EXPECT_NE(figure7_text(figure).find("at rest"), std::string::npos);
 }
 
+RANK_TEST(Figure7, OfTheLessonIsDrawnFromARun) {
+  if (test_context().rank() > 0) return;
+  World world{.ranks = 4, .model = large_case(3), .rows = 4096, .cluster = load_cluster("h100")};
+  world.settings = {3, DType::bf16};
+  EXPECT_TRUE(same_picture(figure7_svg(figure7(world)), "ch07_zero/step.svg"));
+}
+
 }  // namespace
 }  // namespace fivecuts::zero_redundancy

@@ -30,6 +30,7 @@ RANK_TEST(Worlds, Figure8IsTheNotes) {
   for (const char* tip : {"stage 1, N = 8: 38.5 GB", "stage 3, N = 64: 1.75 GB", "24 GB card"}) {
     EXPECT_NE(svg.find(tip), std::string::npos) << tip;
   }
+  EXPECT_TRUE(same_picture(svg, "ch07_zero/state.svg")) << "the lesson's";
   Figure8 other = drawn();
   other.bytes[1][3] -= 500'000'000;
   EXPECT_NE(figure8_svg(other), svg);
