@@ -31,7 +31,8 @@ class Training {
       : replica_(device, ModelShape(layers, LayerShape{width, width, true, true, false}), 1),
         comm_(std::move(comm)),
         step_(step) {
-    for (int k = 0; k < 64; ++k) batches_.push_back(random_shard(device, rows_per_rank, width, comm_, k));
+    for (int k = 0; k < 64; ++k)
+      batches_.push_back(random_shard(device, rows_per_rank, width, comm_, k));
     for (int k = 0; k < 20; ++k) next();
   }
   void next() { step_(replica_, batches_[at_++ % batches_.size()], comm_); }

@@ -8,7 +8,7 @@
 //    the median over the rounds, so that whatever else the machine does hits all of them.
 // 2. Real memory at 100 million parameters: how much the process grows while a stage is built and
 //    takes two steps, beside the ledger's peak. All of it goes back to the system after each stage.
-// docs/performance.md has the figures. Exits with 1 if real memory is more than 10 % from the ledger's.
+// docs/performance.md has the figures. Exits with 1 if real memory is more than 10 % off.
 #include <unistd.h>
 
 #include <cmath>

@@ -56,7 +56,7 @@ void forward_and_backward(Communicator& comm, Device& device, std::span<const Te
 /// ex4, clip by the global norm (notes, section 07: what lies in shards is still one gradient).
 /// In:  `shards[k]`: this rank's shard of layer k's gradient, a sum over `samples` samples of all
 ///      ranks.
-/// Out: `shards`: of the mean gradient, made as short as `longest` if it is longer. The norm is that
+/// Out: `shards`: of the mean gradient, made as short as `longest` if longer. The norm is that
 ///      of the whole model. Returns it, before clipping, the same on every rank.
 /// Target: each rank sends N - 1 elements at most.
 double clip(Communicator& comm, Device& device, std::span<const Tensor> shards,
