@@ -36,7 +36,8 @@ struct Options {
   bool memory = true;
 };
 
-constexpr std::int64_t rows = 64, layers = 4, steps_a_turn = 2;
+constexpr std::int64_t rows = 64, layers = 4;
+constexpr int steps_a_turn = 2;
 
 // --- time ---
 
@@ -66,7 +67,7 @@ void time_width(Context& context, Communicator& dp, std::int64_t width, std::int
   add("stage 3, no prefetch", 1.3, {.stage = 3, .prefetch = false});
   for (std::int64_t round = -5; round < rounds; ++round) {  // five to get warm
     for (Contender& one : all) {
-      const double seconds = all_reduce::time_of(context.world, steps_a_turn, [&] {
+      const double seconds = all_reduce::time_of(context.world, 1, steps_a_turn, [&] {
         one.trainer.step(std::span(&batches[one.at++ % batches.size()], 1), {});
       });
       context.world.barrier();
