@@ -33,7 +33,7 @@ while [ "$n" -le "$(cat "$work/count")" ]; do
   command=$(sed "s#build/#'$build'/#g" "$work/command$n")
   echo "\$ $command"
   # Lessons are about the cpu: a build with CUDA says that it finds no GPU, and goes on as they show.
-  CUDA_VISIBLE_DEVICES='' sh -c "$command" 2>&1 | grep -v '^device cpu, transport mpi: ' >"$work/got"
+  CUDA_VISIBLE_DEVICES='' sh -c "$command" 2>&1 | grep -v '^device cpu, transport mpi: ' | sed "s#$build/#build/#g" >"$work/got"
   touch "$work/want$n"
   awk '
     function close_to(a, b, d) { d = a - b; if (d < 0) d = -d; if (b < 0) b = -b; return d <= 0.03 * b + 0.001 }
