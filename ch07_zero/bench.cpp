@@ -45,7 +45,7 @@ constexpr int steps_a_turn = 2;
 struct Contender {
   std::string name;
   double target;  ///< the most that a step may take, in steps of stage 0; 0: there is none
-  Trainer trainer;
+  std::unique_ptr<Trainer> trainer;
   std::vector<double> seconds = {};
   std::size_t at = 0;
 };
@@ -58,7 +58,8 @@ void time_width(Context& context, Communicator& dp, std::int64_t width, std::int
   }
   std::vector<Contender> all;
   const auto add = [&](const char* name, double target, const Settings& settings) {
-    all.push_back({name, target, Trainer(context.device, dp, model, 1, settings)});
+    all.push_back(
+        {name, target, std::make_unique<Trainer>(context.device, dp, model, 1, settings)});
   };
   add("stage 0", 0, {.stage = 0});
   add("stage 1", 1.05, {.stage = 1});
@@ -68,7 +69,7 @@ void time_width(Context& context, Communicator& dp, std::int64_t width, std::int
   for (std::int64_t round = -5; round < rounds; ++round) {  // five to get warm
     for (Contender& one : all) {
       const double seconds = all_reduce::time_of(context.world, 1, steps_a_turn, [&] {
-        one.trainer.step(std::span(&batches[one.at++ % batches.size()], 1), {});
+        one.trainer->step(std::span(&batches[one.at++ % batches.size()], 1), {});
       });
       context.world.barrier();
       if (round >= 0) one.seconds.push_back(seconds);
