@@ -50,6 +50,7 @@ int story(Context& context, const Options& o) {
   const auto figure = output_file(context, o.figure, "figure", "--figure step.svg");
   const auto plot = output_file(context, o.plot, "plot", "--plot state.svg");
   const Digits digits = load_digits();
+  check_files(context, digits, setting, o.files);
   Communicator dp = context.world.split("dp", [](int) { return 0; });
   const ModelShape model = data_parallel::model_of(t);
   context.say(
@@ -68,7 +69,7 @@ int story(Context& context, const Options& o) {
         "--seed "
         "and\n--learning-rate change nothing\n\n");
   } else {
-    ok = training_follows_golden(context, dp, digits, setting, result);
+    ok = training_follows_golden(context, dp, digits, setting, o.files, result);
   }
   const std::vector<StageRow> stages = climb(context, dp, digits, setting, result.golden_weights);
   context.say("{}: the fullest rank's bytes, what all ranks send in a step{}\n{}\n",
