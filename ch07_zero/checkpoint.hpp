@@ -1,15 +1,15 @@
 #pragma once
 // A training that outlives its processes, and goes on with other ones.
 //
-//    state/manifest.json                    what is whole: steps, recipe, which file has what
-//    state/save-2/rank-0.safetensors        shard 0 of every layer: weights, first and second moment
-//                 rank-1.safetensors        shard 1 ...
+//    state/manifest.json                what is whole: steps, recipe, which file has what
+//    state/save-2/rank-0.safetensors    shard 0 of each layer: weights, first and second moment
+//                 rank-1.safetensors    shard 1 ...
 //
 // Save, on 3 ranks. Each rank writes its shard at whatever stage, so that copies are written once:
 //
-//    rank 0    save-3/rank-0.part, flush, rename \                 / manifest.json.part, flush,
-//    rank 1    save-3/rank-1.part, flush, rename  > all are there <  rename: the checkpoint is save-3
-//    rank 2    save-3/rank-2.part, flush, rename /                 \ from this moment; then save-2 goes
+//    rank 0   save-3/rank-0: write, flush, rename -.  all     manifest.json: write, flush,
+//    rank 1   save-3/rank-1: write, flush, rename --> are --> rename: now the checkpoint is
+//    rank 2   save-3/rank-2: write, flush, rename -'  there   save-3, and save-2 can go
 //
 // Invariant: at any moment the manifest that lies there names files that are whole on the disk. A
 // crash before the last rename leaves save-2 the checkpoint, one after it save-3.

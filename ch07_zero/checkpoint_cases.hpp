@@ -2,6 +2,7 @@
 // What the tests of checkpoints run.
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 
@@ -14,7 +15,6 @@ namespace fivecuts::zero_redundancy {
 
 namespace fs = std::filesystem;
 
-inline bool once() { return test_context().size() == 1; }
 /// Of the ranks of a test one does what concerns a file, and all see it done.
 template <class F>
 void one_does(const F& work) {
@@ -24,14 +24,16 @@ void one_does(const F& work) {
   });
 }
 
-/// A folder that all ranks of a test see, gone at its end.
+/// A folder that all ranks of a test see, gone at its end. In memory where it can be: tests ask for
+/// hundreds of flushes, and what a flush is worth only a power cut could show.
 class SharedFolder {
  public:
   SharedFolder() {
     static std::atomic<int> number = 0;
     path_ = test_context().world.on_rank_0([&] {
-      const fs::path path =
-          fs::temp_directory_path() / fmt::format("fivecuts_ch07_{}_{}", getpid(), ++number);
+      const fs::path memory = "/dev/shm";
+      const fs::path path = (fs::exists(memory) ? memory : fs::temp_directory_path()) /
+                            fmt::format("fivecuts_ch07_{}_{}", getpid(), ++number);
       fs::create_directories(path);
       return path.string();
     });
