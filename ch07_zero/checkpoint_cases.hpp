@@ -15,9 +15,10 @@ namespace fivecuts::zero_redundancy {
 
 namespace fs = std::filesystem;
 
-/// Of the ranks of a test one does what concerns a file, and all see it done.
+/// Of the ranks of a test one does what concerns a file, when all have come, and all see it done.
 template <class F>
 void one_does(const F& work) {
+  test_context().world.barrier();
   test_context().world.on_rank_0([&] {
     work();
     return std::string();
