@@ -13,6 +13,15 @@ namespace fs = std::filesystem;
 
 std::string file_of_rank(int rank) { return fmt::format("rank-{}.safetensors", rank); }
 
+/// A checkpoint is of the notes' cut: of each layer a part for each rank of `comm`.
+void require_parts(const Trainer& trainer, const Communicator& comm) {
+  for (const Layer& layer : trainer.layers()) {
+    const Part part = part_of(layer.shape.parameters(), comm.size(), comm.rank());
+    require(layer.shard.first == part.first && layer.shard.count == part.count,
+            "checkpoints are for trainers that give each rank its part of each layer");
+  }
+}
+
 /// This rank's shard of layer k's state: weights, first moment, second moment.
 std::array<Tensor, state_names.size()> state_of(const Trainer& trainer, std::size_t k) {
   const Layer& layer = trainer.layers()[k];
@@ -79,6 +88,7 @@ void check_save_folder(const Communicator& comm, const fs::path& folder, const f
 
 std::int64_t save(const Trainer& trainer, const Communicator& comm, const Recipe& recipe,
                   std::int64_t steps, const fs::path& folder, const Reached& hook) {
+  require_parts(trainer, comm);
   const Reached reached = hook ? hook : [](const std::string&) {};
   Manifest manifest = manifest_of(trainer, recipe, steps, comm.size());
   manifest.folder = by_rank_0(comm, [&] { return next_save(folder); });
@@ -251,6 +261,7 @@ Manifest read_manifest(const Communicator& comm, const Recipe& run, const fs::pa
 }
 
 Resumed resume(Trainer& trainer, Communicator& comm, const Recipe& recipe, const fs::path& folder) {
+  require_parts(trainer, comm);
   const Manifest manifest = read_manifest(comm, recipe, folder);
   Resumed resumed{manifest.steps, 0, static_cast<int>(manifest.files.size()), manifest.stage};
   const auto shares = all_or_none(

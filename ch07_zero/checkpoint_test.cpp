@@ -74,8 +74,7 @@ Moved moved_to(int ranks, const Recipe& run, const Settings& settings, const fs:
 }
 
 // From 4 ranks to fewer and more, from any stage to any other; with shards of no elements too.
-RANK_TEST(Checkpoint, MovesToOtherRanksAndStages) {
-  if (!once()) return;
+ONE_RANK_TEST(Checkpoint, MovesToOtherRanksAndStages) {
   const SharedFolder folder;
   int number = 0;
   for (const ModelShape& model : {uneven(), with_empty_shards()}) {
@@ -211,8 +210,7 @@ RANK_TEST(Checkpoint, ASaveTakesThePlaceOfTheOneBefore) {
 
 // A run that goes on from an epoch's end on other ranks follows golden like one that was never
 // interrupted.
-RANK_TEST(Checkpoint, ATrainingThatMovedFollowsGolden) {
-  if (!once()) return;
+ONE_RANK_TEST(Checkpoint, ATrainingThatMovedFollowsGolden) {
   const SharedFolder folder;
   for (const DType precision : both) {
     const fs::path state = folder / std::to_string(size_of(precision));

@@ -231,8 +231,7 @@ RANK_TEST(Foreign, AFolderWithOtherThingsIsNotTouched) {
 
 // At each moment of a save a copy of the folder is what a crash would leave. It must be the state
 // before or the one after, and a run that goes on from it must save as ever.
-RANK_TEST(Crash, AtAnyMomentLeavesACheckpoint) {
-  if (!once()) return;
+ONE_RANK_TEST(Crash, AtAnyMomentLeavesACheckpoint) {
   Communicator comm = dp();
   const SharedFolder folder;
   const fs::path state = folder / "state";

@@ -76,7 +76,8 @@ int story(Context& context, const Options& o) {
               stages.size() == 1 ? "The stage alone, under --memory" : "Every stage",
               dry ? "" : ", and the bits of the state after the same training",
               stage_table(stages));
-  if (!dry) ok = stages_agree(stages, setting, result.hash) && ok;
+  const auto trained = result.resumed == 0 ? std::optional(result.hash) : std::nullopt;
+  if (!dry) ok = stages_agree(stages, setting, trained) && ok;
   ok = show_worlds(context, setting, digits, figure, plot) && ok;
   context.say("\n{}\n", ok ? "all agree" : "NOT all agree: see the lines above");
   return ok ? exit_ok : exit_failed;

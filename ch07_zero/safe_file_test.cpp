@@ -9,8 +9,7 @@ namespace fivecuts::zero_redundancy {
 namespace {
 
 // As its description says: eight bytes, that many of JSON, and no hole between the tensors.
-RANK_TEST(Safetensors, HeaderIsTheFormats) {
-  if (!once()) return;
+ONE_RANK_TEST(Safetensors, HeaderIsTheFormats) {
   for (const char* note : {"", "x", "xx", "xxx", "xxxx", "xxxxx", "xxxxxx", "xxxxxxx"}) {
     const std::vector<TensorInfo> tensors = {
         {"b", {3, 5}}, {"a", {0}}, {"c", {7}}, {"empty", {0, 4}}, {"d", {1}}};
@@ -37,8 +36,7 @@ RANK_TEST(Safetensors, HeaderIsTheFormats) {
 
 std::span<const std::byte> bytes(const std::string& text) { return std::as_bytes(std::span(text)); }
 
-RANK_TEST(SafeFile, IsThereWholeOrNotAtAll) {
-  if (!once()) return;
+ONE_RANK_TEST(SafeFile, IsThereWholeOrNotAtAll) {
   const SharedFolder folder;
   const fs::path file = folder / "file", part = folder / "file.part";
   put_text(part, "what a crash has left, longer than what is written");
@@ -66,8 +64,8 @@ RANK_TEST(SafeFile, IsThereWholeOrNotAtAll) {
   EXPECT_FALSE(fs::exists(folder / "taken.part"));
 }
 
-RANK_TEST(SafeFile, AFullDiskIsAnError) {
-  if (!once() || !fs::exists("/dev/full")) return;
+ONE_RANK_TEST(SafeFile, AFullDiskIsAnError) {
+  if (!fs::exists("/dev/full")) return;
   const SharedFolder folder;
   fs::create_symlink("/dev/full", folder / "file.part");
   std::string said;
@@ -80,8 +78,7 @@ RANK_TEST(SafeFile, AFullDiskIsAnError) {
   EXPECT_FALSE(fs::exists(fs::symlink_status(folder / "file.part")));
 }
 
-RANK_TEST(RangeReader, CountsWhatItReads) {
-  if (!once()) return;
+ONE_RANK_TEST(RangeReader, CountsWhatItReads) {
   const SharedFolder folder;
   put_text(folder / "file", "0123456789");
   RangeReader in(folder / "file");
@@ -95,8 +92,7 @@ RANK_TEST(RangeReader, CountsWhatItReads) {
 }
 
 // Any changed bit changes it; parts of it add up, and it depends on where numbers stand.
-RANK_TEST(Checksum, AddsUpAndSeesEveryBit) {
-  if (!once()) return;
+ONE_RANK_TEST(Checksum, AddsUpAndSeesEveryBit) {
   std::vector<float> values;
   for (int i = 0; i < 40; ++i) values.push_back(static_cast<float>(i) / 7 - 2);
   const std::span<float> all(values);
