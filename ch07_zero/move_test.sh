@@ -53,6 +53,3 @@ says "^rank 0 of 2: '$shard' is damaged: layers.0.[a-z_]+ has other bits than we
 head -c 5000 whole >"$shard"
 run 1 3 --epochs 2 --resume state
 says "^rank 0 of 3: '$shard' has 5000 bytes and must have [0-9]+: it was cut short, or changed"
-cp whole "$shard"
-run 0 3 --epochs 3 --resume state
-says '^all agree$'
