@@ -71,14 +71,15 @@ std::vector<StageRow> climb(Context& context, Communicator& comm, const Digits& 
 }
 
 bool stages_agree(const std::vector<StageRow>& rows, const Setting& setting,
-                  std::uint64_t trained) {
+                  std::optional<std::uint64_t> trained) {
   const bool one_order = setting.training.micro_batches == 1;
   const bool golden = data_parallel::follows_to_the_end(setting.training);
   const auto like = [&](int a, int b) { return one_order || (a < 2) == (b < 2); };
   return std::ranges::all_of(rows, [&](const StageRow& row) {
     const auto first =
         std::ranges::find_if(rows, [&](const StageRow& r) { return like(r.stage, row.stage); });
-    return row.hash == first->hash && (row.stage != setting.stage || row.hash == trained) &&
+    return row.hash == first->hash &&
+           (row.stage != setting.stage || row.hash == trained.value_or(row.hash)) &&
            row.replicas == 1 && (row.weights.ok || !golden);
   });
 }

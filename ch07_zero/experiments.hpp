@@ -44,7 +44,8 @@ std::vector<StageRow> climb(Context& context, Communicator& comm, const Digits& 
 
 /// Bit for bit one state at the end of all stages, and `trained` at the setting's own; with several
 /// micro-batches one of stages 0 and 1, and one of 2 and 3, which add in another order. And
-/// golden's weights at each.
-bool stages_agree(const std::vector<StageRow>& rows, const Setting& setting, std::uint64_t trained);
+/// golden's weights at each. No `trained`: of a run whose first steps other ranks may have done.
+bool stages_agree(const std::vector<StageRow>& rows, const Setting& setting,
+                  std::optional<std::uint64_t> trained);
 
 }  // namespace fivecuts::zero_redundancy

@@ -1,6 +1,7 @@
 #pragma once
 // The program's flags, and which of them do not go together.
 #include "ch07_zero/experiments.hpp"
+#include "ch07_zero/training_files.hpp"
 #include "common/support/main.hpp"
 
 namespace fivecuts::zero_redundancy {
@@ -10,6 +11,7 @@ struct Options {
   bool no_prefetch = false;
   Setting setting{};
   std::optional<std::filesystem::path> figure{}, plot{};
+  TrainingFiles files{};
 };
 
 inline void declare(CLI::App& app, Options& o) {
@@ -36,6 +38,15 @@ inline void declare(CLI::App& app, Options& o) {
       ->check(CLI::IsMember({"fp32", "bf16"}))
       ->type_name("NAME")
       ->default_str("fp32");
+  app.add_option("--save", o.files.save,
+                 "write a checkpoint there after each epoch, in the place of the one before")
+      ->type_name("FOLDER");
+  app.add_option("--resume", o.files.resume,
+                 "go on from the checkpoint there, saved by any number of ranks at any stage")
+      ->type_name("FOLDER");
+  app.add_option("--export", o.files.weights,
+                 "write the weights of all layers as one safetensors file")
+      ->type_name("FILE");
   app.add_option("--figure", o.figure, "write live memory over a step (figure 7) as SVG")
       ->type_name("FILE");
   app.add_option("--plot", o.plot, "write model state over ranks (figure 8) as SVG")
@@ -59,6 +70,11 @@ inline Setting settled(const Options& o, int ranks, bool dry) {
         "--no-prefetch is about gathering parameters, which stage {} keeps whole; give it with "
         "--stage 3",
         o.stage));
+  }
+  if (dry && (o.files.save || o.files.resume || o.files.weights)) {
+    throw UsageError(
+        "--save, --resume and --export are about numbers, and a dry run has none; give --device "
+        "cpu, or leave them out");
   }
   // Deeper models and larger steps amplify rounding until no comparison with golden means anything.
   if (!dry && (t.layers > 8 || t.width > 4096)) {

@@ -50,6 +50,7 @@ int story(Context& context, const Options& o) {
   const auto figure = output_file(context, o.figure, "figure", "--figure step.svg");
   const auto plot = output_file(context, o.plot, "plot", "--plot state.svg");
   const Digits digits = load_digits();
+  check_files(context, digits, setting, o.files);
   Communicator dp = context.world.split("dp", [](int) { return 0; });
   const ModelShape model = data_parallel::model_of(t);
   context.say(
@@ -68,14 +69,15 @@ int story(Context& context, const Options& o) {
         "--seed "
         "and\n--learning-rate change nothing\n\n");
   } else {
-    ok = training_follows_golden(context, dp, digits, setting, result);
+    ok = training_follows_golden(context, dp, digits, setting, o.files, result);
   }
   const std::vector<StageRow> stages = climb(context, dp, digits, setting, result.golden_weights);
   context.say("{}: the fullest rank's bytes, what all ranks send in a step{}\n{}\n",
               stages.size() == 1 ? "The stage alone, under --memory" : "Every stage",
               dry ? "" : ", and the bits of the state after the same training",
               stage_table(stages));
-  if (!dry) ok = stages_agree(stages, setting, result.hash) && ok;
+  const auto trained = result.resumed == 0 ? std::optional(result.hash) : std::nullopt;
+  if (!dry) ok = stages_agree(stages, setting, trained) && ok;
   ok = show_worlds(context, setting, digits, figure, plot) && ok;
   context.say("\n{}\n", ok ? "all agree" : "NOT all agree: see the lines above");
   return ok ? exit_ok : exit_failed;

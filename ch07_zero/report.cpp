@@ -11,27 +11,53 @@ namespace {
 
 std::string show(std::int64_t bytes) { return show_bytes(static_cast<double>(bytes)); }
 
+/// Prints each epoch, and does what `files` ask for.
+TrainingHooks hooks_of(Context& context, Communicator& dp, const Setting& setting,
+                       const TrainingFiles& files) {
+  TrainingHooks hooks;
+  if (files.resume) {
+    hooks.start = [&](Trainer& trainer) {
+      const std::int64_t steps = resume_and_say(context, dp, setting, *files.resume, trainer);
+      if (files.save && *files.save != *files.resume) {
+        save_and_say(context, dp, setting, *files.save, trainer, steps);
+      }
+      return steps;
+    };
+  }
+  hooks.epoch = [&](const Trainer& trainer, std::int64_t steps, const Epoch& e) {
+    context.say("  {:5}  {:.4f}   {:.4f}   {:6.2f} %  {:6.2f} %\n", e.number, e.loss, e.golden_loss,
+                100 * e.accuracy, 100 * e.golden_accuracy);
+    if (files.save) save_and_say(context, dp, setting, *files.save, trainer, steps);
+  };
+  hooks.end = [&](const Trainer& trainer, std::int64_t) {
+    if (files.weights) export_and_say(context, dp, *files.weights, trainer);
+  };
+  return hooks;
+}
+
 }  // namespace
 
 bool training_follows_golden(Context& context, Communicator& dp, const Digits& digits,
-                             const Setting& setting, TrainingResult& result) {
+                             const Setting& setting, const TrainingFiles& files,
+                             TrainingResult& result) {
   context.say("Training on {} digits, {} held out, stage {}{}\n", digits.train.count(),
               digits.test.count(), setting.stage,
               setting.clip > 0 ? fmt::format(", gradients clipped at {}", setting.clip) : "");
   context.say("  epoch  loss     golden   accuracy  golden\n");
-  result = train(context, dp, digits, setting, [&](std::size_t n, const Epoch& e) {
-    context.say("  {:5}  {:.4f}   {:.4f}   {:6.2f} %  {:6.2f} %\n", n, e.loss, e.golden_loss,
-                100 * e.accuracy, 100 * e.golden_accuracy);
-  });
+  result = train(context, dp, digits, setting, hooks_of(context, dp, setting, files));
   if (setting.clip > 0) {
-    context.say("clipped: {} of {} steps\n", result.clipped, result.steps);
+    context.say("clipped: {} of {} steps\n", result.clipped, result.steps - result.resumed);
   }
-  context.say("golden, after {} steps: {}\n", std::min(result.steps, data_parallel::early_steps),
-              result.early.text);
-  if (!data_parallel::follows_to_the_end(setting.training)) {
+  const bool to_the_end = data_parallel::follows_to_the_end(setting.training);
+  const std::int64_t early =
+      std::min(result.steps, std::max(result.resumed, data_parallel::early_steps));
+  const bool judged = to_the_end || early <= data_parallel::early_steps;
+  context.say("golden, after {} steps: {}\n", early,
+              judged ? result.early.text : "not judged, too far from where golden began");
+  if (!to_the_end) {
     context.say(
         "golden, at the end: not judged, since with these options rounding grows too far\n\n");
-    return result.early.ok;
+    return result.early.ok || !judged;
   }
   context.say("golden, at the end: {}\ngolden, all epochs: {}\n\n", result.weights.text,
               result.loss.text);

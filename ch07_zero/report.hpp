@@ -1,12 +1,15 @@
 #pragma once
 // What the program prints.
 #include "ch07_zero/live_memory.hpp"
+#include "ch07_zero/training_files.hpp"
 
 namespace fivecuts::zero_redundancy {
 
-/// Collective. Trains and prints each epoch; true if weights and losses followed golden's.
+/// Collective. Trains and prints each epoch, and what was resumed, saved and exported; true if
+/// weights and losses followed golden's.
 bool training_follows_golden(Context& context, Communicator& dp, const Digits& digits,
-                             const Setting& setting, TrainingResult& result);
+                             const Setting& setting, const TrainingFiles& files,
+                             TrainingResult& result);
 
 /// Of a step at each stage: memory of the fullest rank, bytes and messages of all, and the state
 /// that the training came to.

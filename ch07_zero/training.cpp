@@ -130,8 +130,7 @@ double accuracy(Trainer& trainer, const Samples& data, Device& device, const Com
 }
 
 TrainingResult train(Context& context, Communicator& comm, const Digits& digits,
-                     const Setting& setting,
-                     const std::function<void(std::size_t epoch, const Epoch&)>& report) {
+                     const Setting& setting, const TrainingHooks& hooks) {
   TrainingResult result;
   const data_parallel::TrainingOptions& o = setting.training;
   const Tolerances& within = data_parallel::tolerances_of(o.precision);
@@ -143,27 +142,37 @@ TrainingResult train(Context& context, Communicator& comm, const Digits& digits,
   Trainer trainer(context.device, comm, shape, setting.seed(), setting.settings());
   golden::Model golden(shape, setting.seed());
   const auto test_x = golden::matrix(digits.test.x, Samples::pixels);
+  if (hooks.start) result.resumed = hooks.start(trainer);
   for (std::int64_t e = 0; e < o.epochs; ++e) {
-    Epoch epoch;
+    Epoch epoch{.number = e + 1};
+    std::int64_t samples = 0;
     for_batches(digits, setting, e, [&](const std::vector<std::int64_t>& rows) {
       const auto x = golden::matrix(rows_of(digits.train, rows), Samples::pixels);
       const auto labels = labels_of(digits.train, rows);
-      epoch.golden_loss += golden.loss(x, labels);
+      const double golden_loss = golden.loss(x, labels);
       golden.step(x, labels, data_parallel::adam_of(o), clip);
 
-      epoch.loss += total(comm, step(trainer, context, comm, digits, setting, rows));
-      result.clipped += trainer.gradient_norm() > clip ? 1 : 0;
-      if (++result.steps == data_parallel::early_steps) {
-        result.early = compare_weights(trainer, golden, early, comm);
+      if (++result.steps > result.resumed) {
+        epoch.golden_loss += golden_loss;
+        epoch.loss += total(comm, step(trainer, context, comm, digits, setting, rows));
+        result.clipped += trainer.gradient_norm() > clip ? 1 : 0;
+        samples += static_cast<std::int64_t>(rows.size());
+      }
+      if (result.steps == std::max(result.resumed, data_parallel::early_steps)) {
+        const bool late = result.steps > data_parallel::early_steps;
+        result.early =
+            compare_weights(trainer, golden, late ? within.trained_weights : early, comm);
       }
     });
-    epoch.loss /= static_cast<double>(digits.train.count());
-    epoch.golden_loss /= static_cast<double>(digits.train.count());
+    if (samples == 0) continue;  // all of it was in what is resumed
+    epoch.loss /= static_cast<double>(samples);
+    epoch.golden_loss /= static_cast<double>(samples);
     epoch.accuracy = accuracy(trainer, digits.test, context.device, comm);
     epoch.golden_accuracy = golden.accuracy(test_x, digits.test.labels);
     result.epochs.push_back(epoch);
-    if (report) report(result.epochs.size(), epoch);
+    if (hooks.epoch) hooks.epoch(trainer, result.steps, epoch);
   }
+  if (hooks.end) hooks.end(trainer, result.steps);
   result.hash = hash(trainer, comm);
   result.golden_weights = all_weights(golden);
   result.loss = compare_losses(result.epochs, within.trained_loss, comm);

@@ -34,6 +34,7 @@ int distinct_replicas(const Trainer& trainer, const Communicator& comm);
 double accuracy(Trainer& trainer, const Samples& data, Device& device, const Communicator& comm);
 
 struct Epoch {
+  std::int64_t number = 0;                   ///< 1, 2, ...
   double loss = 0, golden_loss = 0;          ///< mean over the epoch's samples, before each update
   double accuracy = 0, golden_accuracy = 0;  ///< on the held-out samples
 };
@@ -41,17 +42,26 @@ struct Epoch {
 struct TrainingResult {
   std::vector<Epoch> epochs;
   std::int64_t steps = 0;
+  std::int64_t resumed = 0;            ///< the first of them, which another run did
   std::int64_t clipped = 0;            ///< steps whose gradient was longer than Setting::clip
   std::uint64_t hash = 0;              ///< of the state at the end
   std::vector<double> golden_weights;  ///< at the end, all layers
-  Verdict early;          ///< the weights against golden's after data_parallel::early_steps
+  Verdict early;  ///< the weights against golden's after data_parallel::early_steps, or `resumed`
   Verdict loss, weights;  ///< the epochs' losses and the weights against golden's, at the end
 };
 
-/// Collective. Trains on digits.train. `report`, if given, is called after each epoch.
+/// What a run does beside training; each may be empty.
+struct TrainingHooks {
+  /// Before the first step: brings the state, if there is one. Returns the steps that it has
+  /// behind it; they are golden's alone then.
+  std::function<std::int64_t(Trainer&)> start{};
+  std::function<void(const Trainer&, std::int64_t steps, const Epoch&)> epoch{};  ///< after each
+  std::function<void(const Trainer&, std::int64_t steps)> end{};
+};
+
+/// Collective. Trains on digits.train.
 TrainingResult train(Context& context, Communicator& comm, const Digits& digits,
-                     const Setting& setting,
-                     const std::function<void(std::size_t epoch, const Epoch&)>& report = nullptr);
+                     const Setting& setting, const TrainingHooks& hooks = {});
 
 /// What makes a trainer over all ranks of a communicator; beyond/ has others. Collective.
 using Make = std::function<std::unique_ptr<Trainer>(Device&, const Communicator&, const ModelShape&,

@@ -95,6 +95,7 @@ class Trainer {
   void release(std::size_t k);
 
   const std::vector<Layer>& layers() const { return layers_; }
+  std::vector<Layer>& layers() { return layers_; }  ///< for what resumes it (checkpoint.hpp)
   const Settings& settings() const { return settings_; }
   /// The ranks among which the state is cut.
   const Communicator& comm() const { return comm_; }

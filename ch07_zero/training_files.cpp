@@ -1,0 +1,73 @@
+#include "ch07_zero/training_files.hpp"
+
+#include <algorithm>
+
+#include "common/comm/output.hpp"
+#include "common/support/units.hpp"
+
+namespace fivecuts::zero_redundancy {
+namespace {
+
+/// "11.96 KB a rank": the most of all ranks.
+std::string a_rank(const Communicator& comm, std::int64_t bytes) {
+  const auto all = comm.gather(bytes);
+  return show_bytes(static_cast<double>(*std::max_element(all.begin(), all.end()))) + " a rank";
+}
+
+}  // namespace
+
+Recipe recipe_of(const Setting& setting) {
+  const data_parallel::TrainingOptions& t = setting.training;
+  return {.model = data_parallel::model_of(t),
+          .precision = t.precision,
+          .seed = t.seed,
+          .batch = t.batch,
+          .learning_rate = t.learning_rate,
+          .clip = setting.clip};
+}
+
+void check_files(const Context& context, const Digits& digits, const Setting& setting,
+                 const TrainingFiles& files) {
+  output_file(context, files.weights, "weights", "--export model.safetensors");
+  if (files.save) {
+    check_save_folder(context.world, *files.save, files.resume ? &*files.resume : nullptr);
+  }
+  if (!files.resume) return;
+  const std::int64_t steps = read_manifest(context.world, recipe_of(setting), *files.resume).steps;
+  const data_parallel::TrainingOptions& t = setting.training;
+  const std::int64_t an_epoch = (digits.train.count() + t.batch - 1) / t.batch;
+  if (steps > an_epoch * t.epochs) {
+    throw UsageError(fmt::format(
+        "'{}' has {} steps behind it, and --epochs {} makes {}; give --epochs {} or more",
+        files.resume->string(), steps, t.epochs, an_epoch * t.epochs,
+        (steps + an_epoch - 1) / an_epoch));
+  }
+}
+
+std::int64_t resume_and_say(Context& context, Communicator& dp, const Setting& setting,
+                            const std::filesystem::path& folder, Trainer& trainer) {
+  const Resumed from = resume(trainer, dp, recipe_of(setting), folder);
+  const std::string bytes = a_rank(dp, from.bytes);
+  const std::uint64_t state = hash(trainer, dp);
+  context.say("resumed {} at step {}, saved by {} rank(s) at stage {}: {} read, state {:016x}\n",
+              folder.string(), from.steps, from.ranks, from.stage, bytes, state);
+  return from.steps;
+}
+
+void save_and_say(Context& context, const Communicator& dp, const Setting& setting,
+                  const std::filesystem::path& folder, const Trainer& trainer, std::int64_t steps) {
+  const std::int64_t mine = save(trainer, dp, recipe_of(setting), steps, folder);
+  const std::string bytes = a_rank(dp, mine);
+  const std::uint64_t state = hash(trainer, dp);
+  context.say("  saved {} at step {}: {} written, state {:016x}\n", folder.string(), steps, bytes,
+              state);
+}
+
+void export_and_say(Context& context, Communicator& dp, const std::filesystem::path& file,
+                    const Trainer& trainer) {
+  const std::int64_t bytes = export_weights(trainer, dp, file);
+  context.say("exported {}: {} layers in f32, {}\n", file.string(), trainer.layers().size(),
+              show_bytes(static_cast<double>(bytes)));
+}
+
+}  // namespace fivecuts::zero_redundancy

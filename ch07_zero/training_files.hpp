@@ -1,0 +1,31 @@
+#pragma once
+// What --save, --resume and --export do in a run, and the lines that say so.
+#include <optional>
+
+#include "ch07_zero/checkpoint.hpp"
+#include "ch07_zero/training.hpp"
+#include "common/observe/output_file.hpp"
+
+namespace fivecuts::zero_redundancy {
+
+struct TrainingFiles {
+  std::optional<std::filesystem::path> save{}, resume{};  ///< folders of a checkpoint
+  std::optional<std::filesystem::path> weights{};         ///< what --export writes
+};
+
+Recipe recipe_of(const Setting& setting);
+
+/// Collective, as all here. Throws UsageError, on every rank alike, if a file or folder cannot be
+/// written, if there is nothing to go on from, or if that has more steps than the run.
+void check_files(const Context& context, const Digits& digits, const Setting& setting,
+                 const TrainingFiles& files);
+
+/// Returns the steps that `trainer` has behind it then.
+std::int64_t resume_and_say(Context& context, Communicator& dp, const Setting& setting,
+                            const std::filesystem::path& folder, Trainer& trainer);
+void save_and_say(Context& context, const Communicator& dp, const Setting& setting,
+                  const std::filesystem::path& folder, const Trainer& trainer, std::int64_t steps);
+void export_and_say(Context& context, Communicator& dp, const std::filesystem::path& file,
+                    const Trainer& trainer);
+
+}  // namespace fivecuts::zero_redundancy
