@@ -12,7 +12,7 @@ void by_phase(const Scene& s) {
   const int n = s.n();
   const Forward at_1 = forward_pass(s, 1), at_2 = forward_pass(s, 2), at_3 = forward_pass(s, 3);
   const double gradients = s.sent_for_another(2), all = s.sent_for_another(3);
-  s.rows.equal("C07.2", 0, at_1.elements + at_2.elements + s.sent_for_another(1),
+  s.rows.equal("C07.2", 0, at_1.elements + at_2.elements + s.sent_for_another(1) + (gradients - s.unit()),
                "elements of parameters in forward and backward at stages 1 and 2",
                fmt::format("{} at stage 3", all - gradients), all - gradients == 2 * s.unit());
   const double gathered = on_trainer(s, 3, [](Context& context, Trainer& trainer) {

@@ -53,6 +53,15 @@ inline void declare(CLI::App& app, Options& o) {
       ->type_name("FILE");
 }
 
+/// Whether the path leads into `folder`.
+inline bool lies_in(const std::filesystem::path& file, const std::filesystem::path& folder) {
+  const auto of = [](const std::filesystem::path& path) {
+    return std::filesystem::absolute(path).lexically_normal();
+  };
+  const auto relative = of(file).lexically_relative(of(folder / ""));
+  return !relative.empty() && *relative.begin() != "..";
+}
+
 /// The setting that the flags describe. Throws UsageError, before any communication.
 inline Setting settled(const Options& o, int ranks, bool dry) {
   Setting setting = o.setting;
@@ -64,6 +73,19 @@ inline Setting settled(const Options& o, int ranks, bool dry) {
         fmt::format("--figure and --plot would both be written to '{}'; give two files, as in "
                     "--figure step.svg --plot state.svg",
                     o.figure->string()));
+  }
+  if (o.files.weights && (o.files.weights == o.figure || o.files.weights == o.plot)) {
+    throw UsageError(
+        fmt::format("--export and a picture would both be written to '{}'; give two files, as in "
+                    "--export model.safetensors --plot state.svg",
+                    o.files.weights->string()));
+  }
+  for (const auto& folder : {o.files.save, o.files.resume}) {
+    if (!o.files.weights || !folder || !lies_in(*o.files.weights, *folder)) continue;
+    throw UsageError(
+        fmt::format("--export would write into the checkpoint '{}'; give a file elsewhere, as in "
+                    "--export model.safetensors",
+                    folder->string()));
   }
   if (o.no_prefetch && o.stage < 3) {
     throw UsageError(fmt::format(

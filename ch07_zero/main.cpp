@@ -50,7 +50,8 @@ int story(Context& context, const Options& o) {
   const auto figure = output_file(context, o.figure, "figure", "--figure step.svg");
   const auto plot = output_file(context, o.plot, "plot", "--plot state.svg");
   const Digits digits = load_digits();
-  check_files(context, digits, setting, o.files);
+  TrainingFiles files = o.files;
+  const FolderLock saving = check_files(context, digits, setting, files);
   Communicator dp = context.world.split("dp", [](int) { return 0; });
   const ModelShape model = data_parallel::model_of(t);
   context.say(
@@ -69,7 +70,7 @@ int story(Context& context, const Options& o) {
         "--seed "
         "and\n--learning-rate change nothing\n\n");
   } else {
-    ok = training_follows_golden(context, dp, digits, setting, o.files, result);
+    ok = training_follows_golden(context, dp, digits, setting, files, result);
   }
   const std::vector<StageRow> stages = climb(context, dp, digits, setting, result.golden_weights);
   context.say("{}: the fullest rank's bytes, what all ranks send in a step{}\n{}\n",

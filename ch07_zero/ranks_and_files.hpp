@@ -7,19 +7,19 @@
 
 namespace fivecuts::zero_redundancy {
 
-/// Collective. Every rank does its work(), and all have what each returned. If one throws, all
-/// throw the same.
+/// Collective. Every rank does its work(), however long its disk takes, and all have what each
+/// returned. If one throws, all throw the same.
 template <class F>
 std::vector<std::string> all_or_none(const Communicator& comm, const F& work) {
-  std::string mine;
-  try {
-    mine = "+" + work();
-  } catch (const UsageError& error) {
-    mine = std::string("?") + error.what();
-  } catch (const std::exception& error) {
-    mine = std::string("-") + error.what();
-  }
-  std::vector<std::string> all = comm.gather_text(mine);
+  std::vector<std::string> all = comm.on_all_ranks([&] {
+    try {
+      return "+" + work();
+    } catch (const UsageError& error) {
+      return std::string("?") + error.what();
+    } catch (const std::exception& error) {
+      return std::string("-") + error.what();
+    }
+  });
   for (std::string& text : all) {
     const char verdict = text.front();
     text.erase(0, 1);

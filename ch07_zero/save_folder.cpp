@@ -1,8 +1,15 @@
 #include "ch07_zero/save_folder.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "ch07_zero/safe_file.hpp"
@@ -22,6 +29,28 @@ int save_number(const std::string& name) {
   if (!name.starts_with(prefix)) return 0;
   const auto [at, error] = std::from_chars(name.data() + prefix.size(), end, number);
   return error == std::errc() && at == end ? number : 0;
+}
+
+bool is_shard(const std::string& name) {
+  std::string_view rest = name;
+  if (rest.ends_with(".part")) rest.remove_suffix(5);
+  constexpr std::string_view before = "rank-", after = ".safetensors";
+  if (!rest.starts_with(before) || !rest.ends_with(after)) return false;
+  rest = rest.substr(before.size(), rest.size() - before.size() - after.size());
+  return !rest.empty() && std::ranges::all_of(rest, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// Whether it is a save's folder, whole or not, and there is nothing else in it.
+bool is_save(const fs::directory_entry& entry) {
+  if (save_number(entry.path().filename().string()) == 0) return false;
+  if (entry.symlink_status().type() != fs::file_type::directory) return false;
+  return std::ranges::all_of(fs::directory_iterator(entry), [](const fs::directory_entry& file) {
+    return is_shard(file.path().filename().string());
+  });
+}
+
+bool is_manifest(const std::string& name) {
+  return name == manifest_name || name == std::string(manifest_name) + ".part";
 }
 
 fs::path parent_of(const fs::path& folder) {
@@ -46,7 +75,7 @@ void refuse_other_things(const fs::path& folder) {
   }
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
-    if (name.starts_with(manifest_name) || save_number(name) > 0) continue;
+    if (is_manifest(name) || is_save(entry)) continue;
     throw UsageError(
         fmt::format("cannot save to '{}': it holds something else, '{}'; give a folder "
                     "for checkpoints alone, as in --save state.tmp",
@@ -55,14 +84,15 @@ void refuse_other_things(const fs::path& folder) {
 }
 
 std::string next_save(const fs::path& folder) {
-  refuse_other_things(folder);
   if (fs::create_directory(folder)) sync_folder(parent_of(folder));
   int last = 0;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     last = std::max(last, save_number(entry.path().filename().string()));
   }
   const std::string name = fmt::format("save-{}", last + 1);
-  fs::create_directory(folder / name);
+  if (!fs::create_directory(folder / name)) {
+    throw FileError(fmt::format("another run saves to '{}' too", folder.string()));
+  }
   return name;
 }
 
@@ -70,17 +100,38 @@ void remove_other_saves(const fs::path& folder, const std::string& kept) {
   std::error_code ignored;
   std::vector<fs::path> others;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
-    const std::string name = entry.path().filename().string();
-    if (save_number(name) > 0 && name != kept) others.push_back(entry.path());
+    const bool other = entry.path().filename() != kept;
+    if (other && save_number(entry.path().filename().string()) > 0) others.push_back(entry.path());
   }
   for (const fs::path& other : others) {
     std::vector<fs::path> shards;
     for (const fs::directory_entry& entry : fs::directory_iterator(other, ignored)) {
-      if (entry.path().filename().string().starts_with("rank-")) shards.push_back(entry.path());
+      if (is_shard(entry.path().filename().string())) shards.push_back(entry.path());
     }
     for (const fs::path& shard : shards) fs::remove(shard, ignored);
-    fs::remove(other, ignored);  // stays if there is anything else in it
+    // Stays if there is anything else in it, or if it is no folder.
+    if (fs::is_directory(fs::symlink_status(other, ignored))) fs::remove(other, ignored);
   }
+}
+
+FolderLock::FolderLock(const fs::path& folder, int tenths_of_a_second) {
+  if (fs::create_directory(folder)) sync_folder(parent_of(folder));
+  handle_ = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  for (int tries = 0; handle_ >= 0 && flock(handle_, LOCK_EX | LOCK_NB) != 0; ++tries) {
+    if (errno != EWOULDBLOCK) return;
+    if (tries == tenths_of_a_second) {
+      close(handle_);
+      throw UsageError(
+          fmt::format("another run saves to '{}'; wait for its end, or give another folder, as in "
+                      "--save other.tmp",
+                      folder.string()));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+}
+
+FolderLock::~FolderLock() {
+  if (handle_ >= 0) close(handle_);
 }
 
 }  // namespace fivecuts::zero_redundancy

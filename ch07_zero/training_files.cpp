@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ch07_zero/ranks_and_files.hpp"
 #include "common/comm/output.hpp"
 #include "common/support/units.hpp"
 
@@ -12,6 +13,15 @@ namespace {
 std::string a_rank(const Communicator& comm, std::int64_t bytes) {
   const auto all = comm.gather(bytes);
   return show_bytes(static_cast<double>(*std::max_element(all.begin(), all.end()))) + " a rank";
+}
+
+/// A SafeFile is written beside its place, and takes what lies there for a crash's.
+void refuse_part_of(const std::filesystem::path& file) {
+  const std::filesystem::path part = file.string() + ".part";
+  if (!std::filesystem::exists(std::filesystem::symlink_status(part))) return;
+  throw UsageError(fmt::format(
+      "'{}' is where the weights would be written first; remove it, or give --export another file",
+      part.string()));
 }
 
 }  // namespace
@@ -26,13 +36,24 @@ Recipe recipe_of(const Setting& setting) {
           .clip = setting.clip};
 }
 
-void check_files(const Context& context, const Digits& digits, const Setting& setting,
-                 const TrainingFiles& files) {
-  output_file(context, files.weights, "weights", "--export model.safetensors");
+FolderLock check_files(const Context& context, const Digits& digits, const Setting& setting,
+                       TrainingFiles& files) {
+  const auto exported =
+      output_file(context, files.weights, "weights", "--export model.safetensors");
+  if (exported) files.weights = exported->path();  // behind links; rank 0 writes it
+  by_rank_0(context.world, [&] {
+    if (files.weights) refuse_part_of(*files.weights);
+    return std::string();
+  });
+  FolderLock lock;
   if (files.save) {
     check_save_folder(context.world, *files.save, files.resume ? &*files.resume : nullptr);
+    by_rank_0(context.world, [&] {
+      lock = FolderLock(*files.save);
+      return std::string();
+    });
   }
-  if (!files.resume) return;
+  if (!files.resume) return lock;
   const std::int64_t steps = read_manifest(context.world, recipe_of(setting), *files.resume).steps;
   const data_parallel::TrainingOptions& t = setting.training;
   const std::int64_t an_epoch = (digits.train.count() + t.batch - 1) / t.batch;
@@ -42,6 +63,7 @@ void check_files(const Context& context, const Digits& digits, const Setting& se
         files.resume->string(), steps, t.epochs, an_epoch * t.epochs,
         (steps + an_epoch - 1) / an_epoch));
   }
+  return lock;
 }
 
 std::int64_t resume_and_say(Context& context, Communicator& dp, const Setting& setting,

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "ch07_zero/checkpoint.hpp"
+#include "ch07_zero/save_folder.hpp"
 #include "ch07_zero/training.hpp"
 #include "common/observe/output_file.hpp"
 
@@ -16,9 +17,10 @@ struct TrainingFiles {
 Recipe recipe_of(const Setting& setting);
 
 /// Collective, as all here. Throws UsageError, on every rank alike, if a file or folder cannot be
-/// written, if there is nothing to go on from, or if that has more steps than the run.
-void check_files(const Context& context, const Digits& digits, const Setting& setting,
-                 const TrainingFiles& files);
+/// written, if there is nothing to go on from, or if that has more steps than the run. Gives rank 0
+/// the folder to save to for as long as what it returns lives.
+[[nodiscard]] FolderLock check_files(const Context& context, const Digits& digits,
+                                     const Setting& setting, TrainingFiles& files);
 
 /// Returns the steps that `trainer` has behind it then.
 std::int64_t resume_and_say(Context& context, Communicator& dp, const Setting& setting,

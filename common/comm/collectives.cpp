@@ -142,10 +142,18 @@ std::vector<std::vector<std::byte>> Communicator::gather_bytes(
 }
 
 std::string Communicator::on_rank_0(const std::function<std::string()>& work) const {
-  const std::string mine = rank() == 0 ? work() : std::string();
-  const auto all =
-      state_->transport->all_gather_host(std::as_bytes(std::span(mine.data(), mine.size())));
-  return {reinterpret_cast<const char*>(all.front().data()), all.front().size()};
+  return on_all_ranks([&] { return rank() == 0 ? work() : std::string(); }).front();
+}
+
+std::vector<std::string> Communicator::on_all_ranks(
+    const std::function<std::string()>& work) const {
+  const std::string mine = work();
+  std::vector<std::string> all;
+  for (const auto& bytes :
+       state_->transport->all_gather_host(std::as_bytes(std::span(mine.data(), mine.size())))) {
+    all.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+  return all;
 }
 
 void Communicator::barrier() const { gather_bytes({}); }

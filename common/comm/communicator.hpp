@@ -104,6 +104,8 @@ class Communicator {
   /// Rank 0 does `work`, which may take long, and the others wait for it without a time limit. What
   /// it returns is the same text on all. Its exceptions are rank 0's own.
   std::string on_rank_0(const std::function<std::string()>& work) const;
+  /// The same where every rank has work. What each returned, on all.
+  std::vector<std::string> on_all_ranks(const std::function<std::string()>& work) const;
   bool all_true(bool mine) const;  ///< the same answer on every rank
   template <class T>
   std::vector<T> gather(const T& mine) const {
