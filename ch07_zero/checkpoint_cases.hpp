@@ -103,4 +103,14 @@ inline bool has(const std::string& text, const std::string& words) {
   return text.find(words) != std::string::npos;
 }
 
+/// Why `folder` cannot be saved to; empty if it can.
+inline std::string refused_folder(const fs::path& folder, const fs::path* resumed = nullptr) {
+  try {
+    check_save_folder(test_context().world, folder, resumed);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
 }  // namespace fivecuts::zero_redundancy

@@ -13,7 +13,9 @@ if(FIVECUTS_SANITIZER)
   # therefore looks only at what our own code does (and at what it asks of the C library).
   list(APPEND FIVECUTS_MPI_ENVIRONMENT
     LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/lsan.supp:print_suppressions=0
-    TSAN_OPTIONS=ignore_noninstrumented_modules=1:halt_on_error=1:exitcode=66)
+    TSAN_OPTIONS=ignore_noninstrumented_modules=1:halt_on_error=1:exitcode=66
+    # Small stacks to watch: worlds of a thousand threads are made often.
+    ASAN_OPTIONS=detect_stack_use_after_return=1:max_uar_stack_size_log=16)
 endif()
 
 if(FIVECUTS_CUDA_INSIDE)

@@ -44,16 +44,9 @@ inline std::vector<double> part(const std::vector<double>& all, Part p) {
 /// it allocates, or uses the library.
 template <class F>
 Traffic measured(ExerciseCheck& check, const F& work) {
-  Context& context = check.context();
-  const ExerciseCheck::Reductions none_allowed{.bytes_before = context.traffic.modelled().sent};
-  const Traffic before = context.traffic.measured();
-  context.memory.reset_peak();
-  const std::int64_t live = context.memory.live();
-  work();
-  const Traffic used = context.traffic.measured() - before;
-  check.nothing_but(none_allowed);
-  check.at_most("allocated bytes", context.memory.peak() - live, 0);
-  return used;
+  const ExerciseCheck::Used used = check.used_by(work);
+  check.at_most("allocated bytes", used.allocated, 0);
+  return used.sent;
 }
 
 }  // namespace fivecuts::exercise

@@ -65,22 +65,11 @@ inline std::int64_t all_gather_elements(std::int64_t count, int n, int r) {
   return n == 1 ? 0 : count - part_of(count, n, (r + n - 1) % n).count;
 }
 
-struct Used {
-  Traffic sent;
-  std::int64_t allocated = 0;  ///< the most bytes that were live beyond those before
-};
+using Used = ExerciseCheck::Used;
 /// What `work` takes. Ends the check if it uses the library, or leaves memory behind.
-template <class F>
-Used measured(ExerciseCheck& check, const F& work) {
-  Context& context = check.context();
-  const ExerciseCheck::Reductions none_allowed{.bytes_before = context.traffic.modelled().sent};
-  const Traffic before = context.traffic.measured();
-  context.memory.reset_peak();
-  const std::int64_t live = context.memory.live();
-  work();
-  const Used used{context.traffic.measured() - before, context.memory.peak() - live};
-  check.nothing_but(none_allowed);
-  check.at_most("held more bytes after the call than before it", context.memory.live() - live, 0);
+inline Used measured(ExerciseCheck& check, const std::function<void()>& work) {
+  const Used used = check.used_by(work);
+  check.at_most("held more bytes after the call than before it", used.kept, 0);
   return used;
 }
 

@@ -54,6 +54,18 @@ void ExerciseCheck::at_most(const std::string& what, std::int64_t used, std::int
                                         used, target));
 }
 
+ExerciseCheck::Used ExerciseCheck::used_by(const std::function<void()>& work) {
+  const Reductions none_allowed{.bytes_before = context_.traffic.modelled().sent};
+  const Traffic before = context_.traffic.measured();
+  context_.memory.reset_peak();
+  const std::int64_t live = context_.memory.live();
+  work();
+  const Used used{context_.traffic.measured() - before, context_.memory.peak() - live,
+                  context_.memory.live() - live};
+  nothing_but(none_allowed);
+  return used;
+}
+
 void ExerciseCheck::holds(bool holds, const std::string& sentence) {
   complain(holds ? "" : sentence);
 }

@@ -45,6 +45,14 @@ class ExerciseCheck {
   AllReduce counted(Reductions& used);
   /// Collective. Ends the check if the library was used in any way but through counted(used).
   void nothing_but(const Reductions& used);
+  /// What a learner's work took on this rank: what it put on its wires, and the most bytes that were
+  /// live beyond those before, and those that still are.
+  struct Used {
+    Traffic sent;
+    std::int64_t allocated = 0, kept = 0;
+  };
+  /// Collective. Does `work`. Ends the check if that used the library.
+  Used used_by(const std::function<void()>& work);
   /// Collective. Ends the check with `sentence` unless `holds` on every rank.
   void holds(bool holds, const std::string& sentence);
   /// Ends the check as blocked unless `there`, which must be the same on every rank.
