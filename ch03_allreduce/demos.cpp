@@ -70,6 +70,7 @@ void show(const Demo& demo, Context& context, std::int64_t elements) {
               show_bytes(static_cast<double>(chunk * size_of(DType::f32))));
   context.world.barrier();  // said before anything goes wrong
   demo.run(context, elements);
+  context.device.synchronize();  // a GPU may still wait for a message that the host is done with
   context.world.barrier();
   context.say(
       "went well: the library kept messages this short until they were taken, so no send waited\n");
