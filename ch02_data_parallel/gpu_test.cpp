@@ -59,6 +59,14 @@ RANK_TEST(Gpu, StepsToBeTraced) {
   say("asked for");
   context.device.synchronize();
   say("done");
+  say("preparing");
+  Replica rounded(context.device, mlp_shape(64, 48, 10, 3), 3, DType::bf16);
+  const std::vector<Shard> shards =
+      load_shards(context.device, s.digits.train, s.rows, s.comm, 1, DType::bf16);
+  context.device.synchronize();
+  say("rounding");
+  training_step(rounded, shards[0], s.comm, per_layer, library_all_reduce, {});
+  say("done");
   say("overlapped");
   overlapped_step(s.replica, s.shards[0], s.comm, library_all_reduce, {});
   say("done");

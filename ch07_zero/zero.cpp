@@ -1,6 +1,6 @@
 #include "ch07_zero/zero.hpp"
 
-#include <cmath>
+#include <limits>
 
 namespace fivecuts::zero_redundancy {
 
@@ -9,17 +9,18 @@ namespace fivecuts::zero_redundancy {
 double Trainer::step(std::span<const Shard> micro_batches, const AdamOptions& options) {
   require(!micro_batches.empty(), "a step takes one micro-batch at least");
   for (const Layer& layer : layers_) zero(layer.gradients);
-  std::vector<Buffer> losses;
-  std::int64_t samples = 0;  // of all ranks
-  for (const Shard& batch : micro_batches) {
-    losses.push_back(add_gradients(batch, &batch == &micro_batches.back()));
+  std::int64_t rows = 0, samples = 0;  // this rank's, and those of all ranks
+  for (const Shard& batch : micro_batches) rows += batch.rows();
+  const Buffer losses(device_, Category::activation, 1, rows);
+  for (std::int64_t first = 0; const Shard& batch : micro_batches) {
+    add_gradients(batch, losses.tensor().part(first, batch.rows()),
+                  &batch == &micro_batches.back());
+    first += batch.rows();
     samples += batch.global_rows;
   }
-  const float clip = clip_factor(samples);
+  const Tensor clip = clip_by_norm(samples);
   for (Layer& layer : layers_) update(layer, samples, clip, options);
-  double loss = 0;
-  for (const Buffer& of_rows : losses) loss += sum(of_rows);
-  return loss;
+  return sum(losses);  // here the host waits for a GPU, once
 }
 
 Tensor Trainer::forward(const Shard& batch, std::vector<Saved>& saved) {
@@ -39,10 +40,9 @@ Tensor Trainer::forward(const Shard& batch, std::vector<Saved>& saved) {
 // Activations stay, or the backward pass would have to compute them again (beyond/ does).
 void Trainer::after_forward(std::size_t k, Saved&) { release(k); }
 
-Buffer Trainer::add_gradients(const Shard& batch, bool last) {
+void Trainer::add_gradients(const Shard& batch, Tensor losses, bool last) {
   std::vector<Saved> saved;
   const Tensor logits = forward(batch, saved);
-  Buffer losses(device_, Category::activation, 1, batch.rows());
   softmax_cross_entropy(logits, batch.labels, losses);
   Tensor dy = logits;  // the gradient with respect to layer k's output
   Buffer keep;         // owns dy, once it is not the logits
@@ -57,7 +57,6 @@ Buffer Trainer::add_gradients(const Shard& batch, bool last) {
     dy = keep;
     saved.pop_back();
   }
-  return losses;
 }
 
 // The weights are needed for dx only, so the first layer could do without its second gather; hooks
@@ -96,7 +95,7 @@ void Trainer::reduce(std::size_t k, Tensor gradient, bool last) {
 
 // 0: everyone updates everything. 1, 2: each its shard, and the second half of the ring brings the
 // result to all. 3: nobody has the whole anyway; the next gather brings it.
-void Trainer::update(Layer& layer, std::int64_t samples, float clip, const AdamOptions& options) {
+void Trainer::update(Layer& layer, std::int64_t samples, Tensor clip, const AdamOptions& options) {
   if (settings_.stage == 0) {
     adam_step(layer.parameters, layer.gradients, samples, layer.optimizer, options, clip);
     return;
@@ -147,18 +146,26 @@ Tensor Trainer::weights(std::size_t k) const {
 
 // Every rank adds up the squares of its shards and tells the others: N numbers on the wire,
 // whatever the model. Stage 0 has all gradients and still does the same: other partial sums would
-// have other last bits.
-float Trainer::clip_factor(std::int64_t samples) {
-  if (settings_.clip == 0) return 1;
+// have other last bits. The factor stays where the gradients are, and the host never asks.
+Tensor Trainer::clip_by_norm(std::int64_t samples) {
+  if (settings_.clip == 0) return {};
   constexpr std::int64_t sums = 1024;
   const Buffer squares(device_, Category::workspace, 1, sums);
   zero(squares);
   for (const Layer& layer : layers_) add_square_sums(shard_of(layer, layer.gradients), squares);
   const Buffer of_ranks(device_, Category::workspace, 1, comm_.size());
-  copy_in(std::vector{static_cast<float>(sum(squares))}, of_ranks.tensor().part(comm_.rank(), 1));
+  add_up(squares, of_ranks.tensor().part(comm_.rank(), 1));
   all_reduce::all_gather(comm_, of_ranks);
-  norm_ = std::sqrt(sum(of_ranks)) / static_cast<double>(samples);
-  return norm_ > settings_.clip ? static_cast<float>(settings_.clip / norm_) : 1;
+  if (norm_.tensor().empty()) norm_ = Buffer(device_, Category::workspace, 1, 2);
+  clip_factor(of_ranks, samples, static_cast<float>(settings_.clip), norm_);
+  return norm_.tensor().part(1, 1);
+}
+
+double Trainer::gradient_norm() const {
+  require(!norm_.tensor().empty(),
+          "no norm was asked for: Settings::clip is 0, or no step was taken");
+  if (device_.dry()) return std::numeric_limits<double>::quiet_NaN();
+  return static_cast<double>(copy_out(norm_).front());
 }
 
 // --- the model ---

@@ -102,7 +102,7 @@ class Trainer {
   /// This rank's shard of layer k's weights as the optimizer holds them: in f32.
   Tensor master_shard(std::size_t k) const;
   /// The norm of the mean gradient in the last step, before it was clipped. Needs Settings::clip.
-  double gradient_norm() const { return norm_; }
+  double gradient_norm() const;
 
  protected:
   // What beyond/ does in another way.
@@ -118,11 +118,11 @@ class Trainer {
   std::vector<Layer> layers_;
 
  private:
-  Buffer add_gradients(const Shard& batch, bool last);
-  float clip_factor(std::int64_t samples);
-  void update(Layer& layer, std::int64_t samples, float clip, const AdamOptions& options);
+  void add_gradients(const Shard& batch, Tensor losses, bool last);
+  Tensor clip_by_norm(std::int64_t samples);
+  void update(Layer& layer, std::int64_t samples, Tensor clip, const AdamOptions& options);
 
-  double norm_ = 0;
+  Buffer norm_;  // and the factor that comes of it
 };
 
 }  // namespace fivecuts::zero_redundancy

@@ -5,6 +5,7 @@
 # starts nothing before the host waits for it, so a line of its trace is a wait before that line.
 #   plain        nothing starts before all has been asked for; LAYERS memsets and 7 LAYERS - 1 kernels and products,
 #                LAYERS all-reduces
+#   rounding     in bf16: LAYERS kernels more, for the weights
 #   overlapped   each all-reduce on the second stream, after an event of the first; the update after an event of each;
 #                one copy to the host, which comes last
 set -u
@@ -18,8 +19,10 @@ trap 'rm -rf "$work"' EXIT
 trace=$work/0
 awk -v layers="$layers" -v ranks="$ranks" '
   function expect(what, got, want) { if (got != want) { print what ": " got ", not " want; failed = 1 } }
-  /^step: / { if ($0 !~ /done|asked/) part = $2; else if (/asked/) asked = 1; else if (part == "plain" && !ended) ended = 1; else if (/done/) finished = 1; next }
-  !/rank 0: stream/ || finished || part == "" { next }
+  /^step: asked/ { asked = 1; next }
+  /^step: done/ { finished = part == "overlapped"; next }
+  /^step: / { part = $2; next }
+  !/rank 0: stream/ || finished || part == "" || part == "preparing" { next }
   { stream = $5; sub(":", "", stream); work = /: kernel |: gemm / }
   part == "plain" {
     if (ranks == 1 && !asked) early++
@@ -28,6 +31,7 @@ awk -v layers="$layers" -v ranks="$ranks" '
     if (/ncclAllReduce/) reductions++
     next
   }
+  part == "rounding" { if (work) rounding++; next }
   {
     copied_last = 0
     if (work) expect("the stream of a kernel", stream, 1)
@@ -40,6 +44,7 @@ awk -v layers="$layers" -v ranks="$ranks" '
   END {
     expect("started before all was asked for", early + 0, 0)
     expect("kernels and products of a step", kernels, 7 * layers - 1)
+    expect("kernels and products of a step in bf16", rounding, 8 * layers - 1)
     expect("memsets of a step", memsets, layers)
     expect("all-reduces of a step", reductions, layers)
     expect("all-reduces of an overlapped step", async, layers)

@@ -45,6 +45,7 @@ void Context::wait_for_device(const std::function<bool()>& done) {
   using namespace std::chrono_literals;
   if (done()) return;
   std::string waits_for = world.transport().under_way();
+  std::int64_t got_to = device.progress();
   std::optional<Guard::Watch> watch(guard.watch([&] { return waits_for; }));
   auto looked = std::chrono::steady_clock::now();
   while (!done()) {
@@ -52,8 +53,11 @@ void Context::wait_for_device(const std::function<bool()>& done) {
     const auto now = std::chrono::steady_clock::now();
     if (now - looked < 100ms) continue;
     looked = now;
-    if (std::string next = world.transport().under_way(); next != waits_for) {  // there is progress
+    std::string next = world.transport().under_way();
+    const std::int64_t got = device.progress();
+    if (next != waits_for || got != got_to) {  // there is progress
       waits_for = std::move(next);
+      got_to = got;
       watch.reset();
       watch.emplace(guard.watch([&] { return waits_for; }));
     }

@@ -160,7 +160,12 @@ class Group {
     FIVECUTS_NCCL_CALL(ncclCommUserRank(comm_, &me));
     if (n == 1) return;
     const auto bytes = static_cast<std::size_t>(2 * n);
-    auto* const at = static_cast<std::byte*>(gpu.allocate(bytes));
+    std::byte* at = nullptr;
+    try {
+      at = static_cast<std::byte*>(gpu.allocate(bytes));
+    } catch (const std::bad_alloc&) {
+      throw OutOfMemory("out of memory: the GPU has none left to start NCCL with");
+    }
     FIVECUTS_CUDA(cudaMemsetAsync(at, 0, bytes, gpu.stream()));
     FIVECUTS_NCCL_CALL(ncclGroupStart());
     for (int peer = 0; peer < n; ++peer) {

@@ -30,6 +30,7 @@ class Backend : public MemorySource {
   virtual void synchronize() {}
   virtual void wait_by(Device::Wait) {}
   virtual std::int64_t host_waits() const { return 0; }
+  virtual std::int64_t progress() { return 0; }
 
   // --- moving ---
   virtual void zero(Tensor to) = 0;
@@ -52,6 +53,9 @@ class Backend : public MemorySource {
   virtual void gelu_backward(Tensor z, Tensor dy) = 0;
   virtual void add_column_sums(Tensor from, Tensor to) = 0;
   virtual void add_square_sums(Tensor from, Tensor to) = 0;
+  virtual void add_up(Tensor from, Tensor to) = 0;
+  virtual void clip_factor(Tensor squares, float samples, float longest,
+                           Tensor norm_and_factor) = 0;
 
   // --- matrix products ---
   virtual void multiply(Tensor a, Tensor b, Tensor c) = 0;
@@ -60,8 +64,8 @@ class Backend : public MemorySource {
 
   // --- loss and optimizer ---
   virtual void softmax_cross_entropy(Tensor logits, Tensor labels, Tensor loss) = 0;
-  virtual void adam(Tensor parameter, Tensor gradient, Tensor m, Tensor v,
-                    const AdamStep& step) = 0;
+  virtual void adam(Tensor parameter, Tensor gradient, Tensor m, Tensor v, const AdamStep& step,
+                    Tensor factor) = 0;
 };
 
 /// The cpu's, one for all ranks of a process.

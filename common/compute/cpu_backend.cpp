@@ -164,6 +164,16 @@ void CpuBackend::add_square_sums(Tensor from, Tensor to) {
   });
 }
 
+void CpuBackend::add_up(Tensor from, Tensor to) {
+  for_each(1, 1, detail::AddUp{elements<float>(from), elements<float>(to), from.count()});
+}
+
+void CpuBackend::clip_factor(Tensor squares, float samples, float longest, Tensor result) {
+  for_each(1, 1,
+           detail::ClipFactor{elements<float>(squares), elements<float>(result), squares.count(),
+                              samples, longest});
+}
+
 void CpuBackend::softmax_cross_entropy(Tensor logits, Tensor labels, Tensor loss) {
   for (const int64_t label : labels.as<int64_t>()) {
     require(label >= 0 && label < logits.cols(), "a label is not one of the classes");
@@ -175,7 +185,10 @@ void CpuBackend::softmax_cross_entropy(Tensor logits, Tensor labels, Tensor loss
   });
 }
 
-void CpuBackend::adam(Tensor parameter, Tensor gradient, Tensor m, Tensor v, const AdamStep& s) {
+void CpuBackend::adam(Tensor parameter, Tensor gradient, Tensor m, Tensor v, const AdamStep& step,
+                      Tensor factor) {
+  AdamStep s = step;
+  if (!factor.empty()) s.gradient_scale *= factor.as<float>()[0];
   as_stored(parameter, [&]<class P>(P* p) {
     as_stored(gradient, [&]<class G>(const G* g) {
       const detail::Adam<P, G> update{p, g, elements<float>(m), elements<float>(v), s};

@@ -21,11 +21,14 @@ class CpuBackend final : public Backend {
   void gelu_backward(Tensor z, Tensor dy) override;
   void add_column_sums(Tensor from, Tensor to) override;
   void add_square_sums(Tensor from, Tensor to) override;
+  void add_up(Tensor from, Tensor to) override;
+  void clip_factor(Tensor squares, float samples, float longest, Tensor norm_and_factor) override;
   void multiply(Tensor a, Tensor b, Tensor c) override;
   void multiply_transposed(Tensor a, Tensor b, Tensor c) override;
   void add_transposed_product(Tensor a, Tensor b, Tensor c) override;
   void softmax_cross_entropy(Tensor logits, Tensor labels, Tensor loss) override;
-  void adam(Tensor parameter, Tensor gradient, Tensor m, Tensor v, const AdamStep& step) override;
+  void adam(Tensor parameter, Tensor gradient, Tensor m, Tensor v, const AdamStep& step,
+            Tensor factor) override;
 };
 
 }  // namespace fivecuts

@@ -1,6 +1,7 @@
 // A GPU's memory and order. Its arithmetic is in cuda_elementwise.cu and cuda_products.cu.
 #include "common/compute/cuda_backend.hpp"
 
+#include <chrono>
 #include <exception>
 #include <new>
 #include <thread>
@@ -103,15 +104,25 @@ void* CudaBackend::allocate(std::size_t bytes) {
   if (code == cudaErrorMemoryAllocation) {  // what is still to be given back may be enough
     static_cast<void>(cudaGetLastError());
     synchronize();
+    give_other_lane_time();
     give_back_freed_memory(number_);
     code = cudaMallocAsync(&data, bytes, stream());
   }
   return granted(data, code, "cudaMallocAsync");
 }
 
-void CudaBackend::release(void* data) noexcept {
-  static_cast<void>(cudaFreeAsync(data, stream()));
+// Not for ever: the other lane may wait for a peer that waits for this one.
+void CudaBackend::give_other_lane_time() {
+  using namespace std::chrono_literals;
+  const cudaStream_t other = lanes_[lane_() == Lane::compute ? 1 : 0].stream;
+  const auto end = std::chrono::steady_clock::now() + 1s;
+  while (cudaStreamQuery(other) == cudaErrorNotReady && std::chrono::steady_clock::now() < end) {
+    std::this_thread::yield();
+  }
+  static_cast<void>(cudaGetLastError());  // an error of the device shows where it is waited for
 }
+
+void CudaBackend::release(void* data) noexcept { static_cast<void>(cudaFreeAsync(data, stream())); }
 
 // --- order ---
 
@@ -137,6 +148,7 @@ CudaBackend::CudaBackend(int number, Lane (*lane_of)()) : number_(number), lane_
 }
 
 CudaBackend::~CudaBackend() {
+  for (LaneState& state : lanes_) state.mileposts.clear();  // their events come back to this
   if (std::uncaught_exceptions() > 0) return;  // the process ends, without waiting for peers
   for (const LaneState& state : lanes_) {
     static_cast<void>(cudaStreamSynchronize(state.stream));
@@ -191,6 +203,34 @@ bool CudaBackend::reached(const Device::Mark& mark) {
   return true;
 }
 
+// Whoever waits for the device for long wants to know that it still works: an event now and then is
+// enough, and looking at events stops nothing.
+void CudaBackend::launched() {
+  constexpr int distance = 4;
+  constexpr std::size_t many = 256;
+  LaneState& state = lane();
+  if (++state.since_milepost < distance) return;
+  state.since_milepost = 0;
+  Device::Mark here = mark();
+  bool look = false;
+  {
+    const std::lock_guard lock(progress_mutex_);
+    state.mileposts.push_back(std::move(here));
+    look = state.mileposts.size() > many;
+  }
+  if (look) static_cast<void>(progress());
+}
+
+std::int64_t CudaBackend::progress() {
+  const std::lock_guard lock(progress_mutex_);
+  for (LaneState& state : lanes_) {
+    for (; !state.mileposts.empty() && reached(state.mileposts.front()); ++passed_) {
+      state.mileposts.pop_front();
+    }
+  }
+  return passed_;
+}
+
 void CudaBackend::synchronize() {
   const Device::Mark all = mark();
   const auto done = [&] { return reached(all); };
@@ -211,15 +251,14 @@ void CudaBackend::zero(Tensor to) {
 
 void CudaBackend::copy(Tensor from, Tensor to) {
   if (to.empty()) return;
-  FIVECUTS_CUDA(cudaMemcpyAsync(to.data(), from.data(), bytes_of(to), cudaMemcpyDeviceToDevice,
-                                stream()));
+  FIVECUTS_CUDA(
+      cudaMemcpyAsync(to.data(), from.data(), bytes_of(to), cudaMemcpyDeviceToDevice, stream()));
 }
 
 // CUDA does not promise when it has read memory that is not pinned; no step copies in.
 void CudaBackend::copy_in(const void* host, Tensor to) {
   if (to.empty()) return;
-  FIVECUTS_CUDA(
-      cudaMemcpyAsync(to.data(), host, bytes_of(to), cudaMemcpyHostToDevice, stream()));
+  FIVECUTS_CUDA(cudaMemcpyAsync(to.data(), host, bytes_of(to), cudaMemcpyHostToDevice, stream()));
   synchronize();
 }
 

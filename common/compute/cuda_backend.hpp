@@ -9,6 +9,7 @@
 
 #include <array>
 #include <atomic>
+#include <deque>
 #include <mutex>
 #include <source_location>
 #include <vector>
@@ -52,6 +53,7 @@ class CudaBackend final : public Backend {
   void synchronize() override;
   void wait_by(Device::Wait wait) override { wait_ = std::move(wait); }
   std::int64_t host_waits() const override { return host_waits_; }
+  std::int64_t progress() override;
   /// Whether what is before `mark` is done.
   static bool reached(const Device::Mark& mark);
 
@@ -68,23 +70,30 @@ class CudaBackend final : public Backend {
   void gelu_backward(Tensor z, Tensor dy) override;
   void add_column_sums(Tensor from, Tensor to) override;
   void add_square_sums(Tensor from, Tensor to) override;
+  void add_up(Tensor from, Tensor to) override;
+  void clip_factor(Tensor squares, float samples, float longest, Tensor norm_and_factor) override;
   void multiply(Tensor a, Tensor b, Tensor c) override;
   void multiply_transposed(Tensor a, Tensor b, Tensor c) override;
   void add_transposed_product(Tensor a, Tensor b, Tensor c) override;
   void softmax_cross_entropy(Tensor logits, Tensor labels, Tensor loss) override;
-  void adam(Tensor parameter, Tensor gradient, Tensor m, Tensor v, const AdamStep& step) override;
+  void adam(Tensor parameter, Tensor gradient, Tensor m, Tensor v, const AdamStep& step,
+            Tensor factor) override;
 
  private:
   struct LaneState {
     cudaStream_t stream = nullptr;
     cublasHandle_t blas = nullptr;  // made at the first product
+    int since_milepost = 0;
+    std::deque<Device::Mark> mileposts;  // not yet reached, as far as anyone has looked
   };
   LaneState& lane();
   cublasHandle_t blas();
   template <class Functor>
   void for_each(std::int64_t rows, std::int64_t cols, const Functor& f);
   void product(bool transpose_a, bool transpose_b, Tensor a, Tensor b, Tensor c, float beta);
+  void give_other_lane_time();
   cudaEvent_t event();
+  void launched();  // a kernel or a product, on the calling thread's lane
 
   const int number_;
   Lane (*const lane_)();
@@ -95,6 +104,8 @@ class CudaBackend final : public Backend {
   std::atomic<std::int64_t> host_waits_ = 0;
   std::mutex mutex_;  // of the events: a mark may be let go by another thread
   std::vector<cudaEvent_t> free_events_;
+  std::mutex progress_mutex_;  // of the mileposts
+  std::int64_t passed_ = 0;    // mileposts
 };
 
 /// What this process sees. Any error means: none.

@@ -43,6 +43,18 @@ struct ByRow {
   FIVECUTS_HD void operator()(int64_t, int64_t row) const { f(row, 0); }
 };
 
+/// Adam with a factor that the host does not know.
+template <class Adam>
+struct WithFactor {
+  Adam adam;
+  const float* factor;
+  FIVECUTS_HD void operator()(int64_t row, int64_t col) const {
+    Adam update = adam;
+    update.step.gradient_scale *= *factor;
+    update(row, col);
+  }
+};
+
 }  // namespace
 
 template <class Functor>
@@ -58,6 +70,7 @@ void CudaBackend::for_each(int64_t rows, int64_t cols, const Functor& f) {
   config.stream = stream();
   check_cuda(cudaLaunchKernelEx(&config, for_each_kernel<Functor>, rows, cols, f),
              "the launch of a kernel");
+  launched();
 }
 
 void CudaBackend::round_to_bf16(Tensor from, Tensor to) {
@@ -126,6 +139,16 @@ void CudaBackend::add_square_sums(Tensor from, Tensor to) {
   });
 }
 
+void CudaBackend::add_up(Tensor from, Tensor to) {
+  for_each(1, 1, detail::AddUp{elements<float>(from), elements<float>(to), from.count()});
+}
+
+void CudaBackend::clip_factor(Tensor squares, float samples, float longest, Tensor result) {
+  for_each(1, 1,
+           detail::ClipFactor{elements<float>(squares), elements<float>(result), squares.count(),
+                              samples, longest});
+}
+
 void CudaBackend::softmax_cross_entropy(Tensor logits, Tensor labels, Tensor loss) {
   as_stored(logits, [&]<class T>(T* rows) {
     using Softmax = detail::SoftmaxCrossEntropy<T>;
@@ -134,11 +157,14 @@ void CudaBackend::softmax_cross_entropy(Tensor logits, Tensor labels, Tensor los
   });
 }
 
-void CudaBackend::adam(Tensor parameter, Tensor gradient, Tensor m, Tensor v, const AdamStep& s) {
+void CudaBackend::adam(Tensor parameter, Tensor gradient, Tensor m, Tensor v, const AdamStep& s,
+                       Tensor factor) {
   as_stored(parameter, [&]<class P>(P* p) {
     as_stored(gradient, [&]<class G>(const G* g) {
       const detail::Adam<P, G> update{p, g, elements<float>(m), elements<float>(v), s};
-      for_each(1, parameter.count(), update);
+      if (factor.empty()) return for_each(1, parameter.count(), update);
+      const WithFactor<detail::Adam<P, G>> scaled{update, elements<float>(factor)};
+      for_each(1, parameter.count(), scaled);
     });
   });
 }

@@ -40,11 +40,11 @@ void CudaBackend::product(bool transpose_a, bool transpose_b, Tensor a, Tensor b
   if (c.empty()) return;
   if (k == 0) return beta == 0 ? zero(c) : void();
   const float one = 1;
-  FIVECUTS_CUBLAS(cublasGemmEx(blas(), transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N,
-                               transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N, n, m, k, &one, b.data(),
-                               type_of(b), size(b.cols()), a.data(), type_of(a), size(a.cols()),
-                               &beta, c.data(), type_of(c), n, CUBLAS_COMPUTE_32F,
-                               CUBLAS_GEMM_DEFAULT));
+  FIVECUTS_CUBLAS(cublasGemmEx(
+      blas(), transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N, transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N, n,
+      m, k, &one, b.data(), type_of(b), size(b.cols()), a.data(), type_of(a), size(a.cols()), &beta,
+      c.data(), type_of(c), n, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+  launched();
 }
 
 void CudaBackend::multiply(Tensor a, Tensor b, Tensor c) { product(false, false, a, b, c, 0); }

@@ -114,8 +114,8 @@ struct Maximum {
   T* to;
   const From* from;
   FIVECUTS_HD void operator()(std::int64_t, std::int64_t i) const {
-    const T other = from[i];
-    to[i] = other > to[i] ? other : to[i];
+    const auto own = +to[i], other = +from[i];  // numbers, however they are stored
+    to[i] = other > own ? other : own;
   }
 };
 
@@ -180,6 +180,33 @@ struct SquareSums {
       }
     }
     for (std::int64_t c = 0; c < cols; ++c) to[first + c] = to[first + c] + mine[c];
+  }
+};
+
+/// to[0] = the sum, from first to last.
+struct AddUp {
+  const float* from;
+  float* to;
+  std::int64_t count;
+  FIVECUTS_HD void operator()(std::int64_t, std::int64_t) const {
+    double total = 0;
+    for (std::int64_t i = 0; i < count; ++i) total += static_cast<double>(from[i]);
+    to[0] = static_cast<float>(total);
+  }
+};
+
+/// The root of a sum of squares, over `samples`; and the factor that makes `longest` of more.
+struct ClipFactor {
+  const float* squares;
+  float* norm_and_factor;
+  std::int64_t count;
+  float samples, longest;
+  FIVECUTS_HD void operator()(std::int64_t, std::int64_t) const {
+    double total = 0;
+    for (std::int64_t i = 0; i < count; ++i) total += static_cast<double>(squares[i]);
+    const float norm = static_cast<float>(sqrt(total) / static_cast<double>(samples));
+    norm_and_factor[0] = norm;
+    norm_and_factor[1] = norm > longest ? longest / norm : 1.0f;
   }
 };
 

@@ -176,6 +176,20 @@ void add_square_sums(Tensor from, Tensor to) {
   if (Backend* b = book("add_square_sums", from, 2, {from, to, to})) b->add_square_sums(from, to);
 }
 
+void add_up(Tensor from, Tensor to) {
+  require(to.type() == DType::f32 && to.count() == 1, "a sum is one f32");
+  if (Backend* b = book("add_up", from, 1, {from, to})) b->add_up(from, to);
+}
+
+void clip_factor(Tensor squares, std::int64_t samples, float longest, Tensor norm_and_factor) {
+  require(norm_and_factor.type() == DType::f32 && norm_and_factor.count() == 2,
+          "a norm and its factor are two f32");
+  require(samples > 0, "there is no mean gradient over no samples");
+  if (Backend* b = book("clip_factor", squares, 1, {squares, norm_and_factor})) {
+    b->clip_factor(squares, static_cast<float>(samples), longest, norm_and_factor);
+  }
+}
+
 void multiply(Tensor a, Tensor b, Tensor c) {
   const bool match = a.cols() == b.rows() && c.rows() == a.rows() && c.cols() == b.cols();
   if (Backend* backend = book_product(match, a.cols(), a, b, c)) backend->multiply(a, b, c);
@@ -229,7 +243,7 @@ int64_t count_equal_argmax(Tensor logits, Tensor labels) {
 }
 
 void adam(Tensor parameter, Tensor gradient, Tensor m, Tensor v, const AdamOptions& o, int64_t t,
-          float gradient_scale) {
+          float gradient_scale, Tensor factor) {
   require(parameter.count() == gradient.count() && parameter.count() == m.count(),
           "the parameters, gradients and moments of Adam differ in count");
   require(m.type() == DType::f32, "the moments of Adam are f32");
@@ -245,7 +259,7 @@ void adam(Tensor parameter, Tensor gradient, Tensor m, Tensor v, const AdamOptio
                       static_cast<float>(static_cast<double>(o.learning_rate) / correction1),
                       static_cast<float>(1 / correction2)};
   Backend* b = book("adam", parameter, adam_flops, {parameter, parameter, gradient, m, m, v, v});
-  if (b != nullptr) b->adam(parameter, gradient, m, v, step);
+  if (b != nullptr) b->adam(parameter, gradient, m, v, step, factor);
 }
 
 }  // namespace fivecuts

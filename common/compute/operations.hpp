@@ -37,6 +37,10 @@ void add_column_sums(Tensor from, Tensor to);
 /// to [s] += sums of squares, s of them, in f32: that of element i goes to sum i mod s. Their
 /// number is for the device: a GPU computes each in a thread of its own.
 void add_square_sums(Tensor from, Tensor to);
+void add_up(Tensor from, Tensor to);  ///< to [1] = the sum of all, from first to last
+/// The norm of a mean gradient, from the `squares` of its sum over `samples`, and the factor, at most
+/// 1, that makes it `longest` long; both stay on the device, so that nobody waits for them.
+void clip_factor(Tensor squares, std::int64_t samples, float longest, Tensor norm_and_factor);
 
 // --- matrix products (Eigen, or the BLAS it was built with) ---
 // c may be f32 where a and b are bf16.
@@ -58,8 +62,9 @@ struct AdamOptions {
 };
 /// Step `t` (1, 2, ...) over equal spans; m and v start as zeros. The gradient is multiplied by
 /// `gradient_scale` on the way, which saves the pass that a division by the batch size would cost.
-/// Parameters and gradient are each f32 or bf16, m and v are f32.
+/// And by `factor` [1], if there is one, which the host need not know. Parameters and gradient are
+/// each f32 or bf16, m and v are f32.
 void adam(Tensor parameter, Tensor gradient, Tensor m, Tensor v, const AdamOptions& options,
-          std::int64_t t, float gradient_scale);
+          std::int64_t t, float gradient_scale, Tensor factor = {});
 
 }  // namespace fivecuts

@@ -47,6 +47,7 @@ void Device::wait_by(Wait wait) {
   if (backend_) backend_->wait_by(std::move(wait));
 }
 std::int64_t Device::host_waits() const { return backend_ ? backend_->host_waits() : 0; }
+std::int64_t Device::progress() { return backend_ ? backend_->progress() : 0; }
 
 std::byte* Device::dry_address(std::int64_t bytes) {
   const auto size = (static_cast<std::uintptr_t>(bytes) + 255) / 256 * 256;

@@ -82,6 +82,7 @@ class Device {
   using Wait = std::function<void(const std::function<bool()>& done)>;
   void wait_by(Wait wait);
   std::int64_t host_waits() const;  ///< how often it has waited
+  std::int64_t progress();          ///< grows while the device gets on with what it was given
 
   /// Addresses for `bytes` bytes that there are not: beyond what any process can have, so that
   /// following one is a crash and not a number.

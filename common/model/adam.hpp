@@ -30,13 +30,13 @@ struct AdamState {
 };
 
 /// One update with the mean gradient: `gradient_sum` holds a sum over `samples` samples, and is
-/// divided here, once. `clip`: multiplies that mean.
+/// divided here, once. `factor`: of one element, multiplies that mean; empty: none.
 inline void adam_step(Tensor parameters, Tensor gradient_sum, std::int64_t samples,
-                      AdamState& state, const AdamOptions& options, float clip = 1) {
+                      AdamState& state, const AdamOptions& options, Tensor factor = {}) {
   require(samples > 0, "there is no mean gradient over no samples");
   const auto span = parameters.device()->span("update");
   adam(state.weights(parameters), gradient_sum, state.m, state.v, options, ++state.step,
-       clip / static_cast<float>(samples));
+       1 / static_cast<float>(samples), factor);
   state.round_weights_into(parameters);
 }
 

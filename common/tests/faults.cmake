@@ -140,6 +140,27 @@ elseif(FIVECUTS_CUDA_INSIDE)
   gpu_fault(large_sends_staged 1 2 3 "^rank 1 of 2: .*waiting for rank 0 to receive 1048576 x f32 on 'world'$" --fault large_sends_first)
   gpu_fault(broken_kernel 8 3 nonzero "rank 2: ERROR: illegal address in kernel" --fault broken_kernel)
   gpu_fault(out_of_memory 8 2 1 "^rank 1 of 2: out of memory: the GPU has no 1.153e.06 TB more for gradient" --fault more_than_there_is)
+  add_mpi_test(NAME common.fault.gpu.busy RANKS 1 COMMAND faults --fault busy --timeout 0.5 EXPECT 0
+               OUTPUT "^went well$" ONCE LABELS common reference TIMEOUT 60)
+  add_mpi_test(NAME common.fault.gpu.no_memory_for_nccl RANKS 2 COMMAND faults --fault none EXPECT 1
+               OUTPUT "^rank 0 of 2: out of memory: the GPU has none left to start NCCL with$" ONCE
+               LABELS common reference TIMEOUT 30 ENVIRONMENT CUDA_EMULATOR_MEMORY_MB=0)
+
+  add_executable(faults_injected faults.cpp injected_errors.cpp)
+  target_link_libraries(faults_injected PRIVATE fivecuts_main CUDA::cudart NCCL::NCCL)
+  target_link_options(faults_injected PRIVATE LINKER:--wrap=cudaEventQuery,--wrap=ncclCommGetAsyncError,--wrap=ncclAllReduce
+                      LINKER:--wrap=ncclCommInitRankConfig,--wrap=ncclCommSplit)
+  # injected(name status regex [fault]): on rank 2 of 3
+  function(injected name status regex)
+    add_mpi_test(NAME common.fault.gpu.${name} RANKS 3 COMMAND faults_injected --timeout 2 --fault none EXPECT ${status}
+                 OUTPUT "${regex}" ONCE LABELS common reference TIMEOUT 30
+                 ENVIRONMENT CUDA_EMULATOR_LEAKS=0 "FIVECUTS_INJECT=${name} 2")
+  endfunction()
+  injected(kernel_error 1 "^rank 2 of 3: cudaEventQuery.* failed: .*a kernel failed that was started earlier")
+  injected(nccl_async_error 1 "^rank 2 of 3: communication under way failed: remote process")
+  injected(nccl_start_error 1 "^rank 2 of 3: making a communicator of NCCL failed: unhandled cuda error")
+  injected(nccl_start_late 3 "^rank 0 of 3: no progress for 2 s.*: waiting for the others to start NCCL$")
+  injected(nccl_split_late 3 "^rank 0 of 3: no progress for 2 s.*: waiting for the others to form 'world'$")
   add_mpi_test(NAME common.fault.gpu.one_each_by_slurm RANKS 3 COMMAND sh -c
                "CUDA_VISIBLE_DEVICES=\$OMPI_COMM_WORLD_RANK exec \"$<TARGET_FILE:faults>\" --fault none"
                OUTPUT "^device cuda, transport nccl: 3 ranks on 3 GPUs" ONCE LABELS common reference TIMEOUT 30)

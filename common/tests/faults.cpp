@@ -52,6 +52,13 @@ void broken_kernel(const Scene& s) {
   s.comm.all_reduce(sum);
   s.context.device.synchronize();
 }
+/// No fault: the device is busy for longer than the time limit, and gets on all the time.
+void busy(const Scene& s) {
+  const Buffer a(s.context.device, Category::workspace, 512, 512),
+      b(s.context.device, Category::workspace, 512, 512);
+  zero(a);
+  for (int i = 0; i < 400; ++i) add_transposed_product(a, a, b);
+}
 /// Does not come where the others wait for it, and does not end either.
 void never_comes(const Scene& s) {
   if (s.last()) std::this_thread::sleep_for(std::chrono::hours(1));
@@ -205,6 +212,7 @@ const std::map<std::string, Fault> faults = {FAULT(none),
                                              FAULT(out_of_memory),
                                              FAULT(more_than_there_is),
                                              FAULT(broken_kernel),
+                                             FAULT(busy),
                                              FAULT(never_comes),
                                              FAULT(throws_alone),
                                              FAULT(throws_alone_in_async),
@@ -257,6 +265,7 @@ int main(int argc, char** argv) {
                       [&](Context& context) -> int {
                         const int rank = context.rank(), n = context.size();
                         faults.at(fault)({context, context.world, rank, n});
+                        context.device.synchronize();
                         if (fault == "status" && rank == n - 1) return exit_failed;
                         context.say("went well\n");
                         return exit_ok;

@@ -61,6 +61,15 @@ ONE_RANK_TEST(EachByteOnce, InAdd) {
   EXPECT_EQ(booked([&] { add(a, b); }), f32_bytes({count, count, count}));
 }
 
+ONE_RANK_TEST(EachByteOnce, InMaximum) {
+  Row to = row(), from = row();
+  detail::for_each(1, count, detail::Maximum<Counted>{to.data(), from.data()});
+  EXPECT_TRUE(touched(to, 1, 1));
+  EXPECT_TRUE(touched(from, 1, 0));
+  const Buffer a = random_buffer(rows, cols, 1), b = random_buffer(rows, cols, 2);
+  EXPECT_EQ(booked([&] { maximum(a, b); }), f32_bytes({count, count, count}));
+}
+
 ONE_RANK_TEST(EachByteOnce, InScale) {
   Row to = row();
   detail::for_each(1, count, detail::Scale<Counted>{to.data(), 2});
@@ -74,6 +83,9 @@ ONE_RANK_TEST(EachByteOnce, InRounding) {
   detail::for_each(1, count, detail::RoundToBf16<Counted, Counted>{from.data(), to.data()});
   EXPECT_TRUE(touched(to, 0, 1));
   EXPECT_TRUE(touched(from, 1, 0));
+  const Buffer a = random_buffer(rows, cols, 1),
+               b(test_context().device, Category::workspace, rows, cols, DType::bf16);
+  EXPECT_EQ(booked([&] { round_to_bf16(a, b); }), 1.5 * f32_bytes({count}));
 }
 
 // The bias stays in the cache: it is booked once, and read for each row.
