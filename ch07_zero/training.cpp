@@ -155,7 +155,7 @@ TrainingResult train(Context& context, Communicator& comm, const Digits& digits,
       if (++result.steps > result.resumed) {
         epoch.golden_loss += golden_loss;
         epoch.loss += total(comm, step(trainer, context, comm, digits, setting, rows));
-        result.clipped += trainer.gradient_norm() > clip ? 1 : 0;
+        if (setting.clip > 0 && trainer.gradient_norm() > clip) ++result.clipped;
         samples += static_cast<std::int64_t>(rows.size());
       }
       if (result.steps == std::max(result.resumed, data_parallel::early_steps)) {

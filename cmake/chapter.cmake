@@ -60,7 +60,7 @@ function(add_chapter)
         add_mpi_test(NAME ${short}.test.n${n} RANKS ${n} COMMAND ${chapter}_test --timeout 60
                      LABELS ${short} reference)
       endif()
-      if(n EQUAL 3 AND FIVECUTS_CUDA_INSIDE)  # where no GPU is found
+      if(n LESS 5 AND FIVECUTS_CUDA_INSIDE)  # where no GPU is found
         add_mpi_test(NAME ${short}.test.n${n}.none RANKS ${n} COMMAND ${chapter}_test --timeout 60
                      LABELS ${short} reference ENVIRONMENT CUDA_EMULATOR_DEVICES=0)
       endif()
@@ -69,6 +69,13 @@ function(add_chapter)
                      LABELS ${short} reference ENVIRONMENT CUDA_EMULATOR_DEVICES=1)
       endif()
     endforeach()
+  endif()
+
+  if(BUILD_TESTING AND FIVECUTS_CUDA_INSIDE)
+    add_test(NAME ${short}.same_ledgers COMMAND sh ${PROJECT_SOURCE_DIR}/cmake/same_ledgers.sh ${MPIEXEC_EXECUTABLE}
+             ${MPIEXEC_NUMPROC_FLAG} 3 $<TARGET_FILE:${chapter}>)
+    set_tests_properties(${short}.same_ledgers PROPERTIES LABELS "${short};reference" TIMEOUT 300 PROCESSORS 2
+                         ENVIRONMENT "${FIVECUTS_MPI_ENVIRONMENT}")
   endif()
 
   # In an emulated build these are the runs that find no GPU.
