@@ -1,6 +1,7 @@
 #pragma once
 // The program's flags, and which of them do not go together.
 #include "ch03_allreduce/demos.hpp"
+#include "common/observe/output_file.hpp"
 #include "common/support/main.hpp"
 
 namespace fivecuts::all_reduce {
@@ -44,7 +45,7 @@ inline void declare(CLI::App& app, Options& o) {
 /// Throws UsageError, before any communication.
 inline void refuse_impossible(const Options& o, const Context& context) {
   const bool dry = context.device.dry();
-  if (o.figure && o.figure == o.plot) {
+  if (o.figure && o.plot && same_file(*o.figure, *o.plot)) {
     throw UsageError(
         fmt::format("--figure and --plot would both be written to '{}'; give two files, as in "
                     "--figure ring.svg --plot times.svg",

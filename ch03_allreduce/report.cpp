@@ -98,15 +98,21 @@ std::string figure_text(const RingRun& own, const RingRun& of_four) {
       "In each of the {} steps each rank sent one message of {} and received one: {}\n\n",
       own.columns.size() - 1, show_bytes(static_cast<double>(own.bytes / own.ranks)),
       own.one_each() ? "yes" : "NO");
+  int elsewhere = 0, gathered = 0, other_way = 0;
+  for (std::size_t k = 0; k < notes.size(); ++k) {
+    const bool in_question = notes[k].name == "AG-1" || notes[k].name == "AG-2";
+    (in_question ? gathered : elsewhere) += wrong_cells(of_four, notes[k]);
+  }
+  for (const int step : {1, 2}) {
+    const auto column = std::ranges::find(notes, fmt::format("AG-{}", step), &NotesColumn::name);
+    other_way += wrong_cells(the_other_way(of_four, step), *column);
+  }
   text += fmt::format(
-      "Beside the notes, N = 4: start to RS-3 and AG-3 differ in {} cells. '!': what the notes "
-      "draw "
-      "and\nno ring leaves. Ways to give each card one sender: AG-1 {}, AG-2 {} as drawn\n{}",
-      wrong_cells(of_four, notes[0]) + wrong_cells(of_four, notes[1]) +
-          wrong_cells(of_four, notes[2]) + wrong_cells(of_four, notes[3]) +
-          wrong_cells(of_four, notes[6]),
-      schedules(notes[3].cards, notes[4].cards), schedules(notes[4].cards, notes[5].cards),
-      beside_the_notes(of_four));
+      "Beside the notes, N = 4: start to RS-3 and AG-3 differ in {} cells; AG-1 and AG-2 differ in "
+      "{} of 8 ('!'),\nand from an all-gather the other way round in {} of 8\n{}"
+      "No ring leaves such columns, with one message from each card in each step:\n  {}\n",
+      elsewhere, gathered, other_way, beside_the_notes(of_four),
+      fmt::join(why_impossible(), ";\n  "));
   return text;
 }
 
