@@ -262,8 +262,8 @@ void phases(const Scene& s) {
 // --- time ---
 
 void times(const Scene& s) {
-  const double slow = over_a_slow_cable(s.run, {four, eight}, algorithm("ring")).seconds;
-  s.rows.equal("C03.16", 120, slow, "with one cable at B/10",
+  const double slow = between_slow_halves(s.run, {four, eight}, algorithm("ring")).seconds;
+  s.rows.equal("C03.16", 120, slow, "with the links between two halves at B/10",
                fmt::format("{} without", s.port_time("ring", four, eight)),
                s.port_time("ring", four, eight) == 12);
   s.rows.equal("C03.17", 126, s.latencies("ring", 64), "α for the ring at N = 64",

@@ -152,9 +152,11 @@ std::string times_text(const Times& times, const Context& context) {
                         from);
   }
   text += fmt::format(
-      "\nWhat decides, each by itself. In units of D/B: of one tensor over one link; slow: of the "
-      "one\ncable between two halves of the ranks that carries a tenth. In units of α: of one "
-      "latency\n{}",
+      "\nWhat decides, each by itself. In units of D/B, one tensor over one link:\n"
+      "  D/B    all links alike\n"
+      "  slow   between two halves of the ranks each rank's own link carries a tenth\n"
+      "  cable  the halves share one cable with a tenth: at least, from the bytes that cross it\n"
+      "and in units of α, one latency\n{}",
       terms_table(times.terms));
   return text;
 }

@@ -138,13 +138,31 @@ ONE_RANK_TEST(Times, CrossWhereTheFormulasDo) {
 ONE_RANK_TEST(Times, TermsByThemselves) {
   run_world(1, options_of("laptop"), [](Context& context) {
     const Terms found = terms(context, 4);
-    const double want[][3] = {{6, 42, 2}, {3, 30, 1},     {1.5, 15, 6},
-                              {4, 22, 4}, {1.5, 10.5, 4}, {1.5, 6, 6}};
+    const double want[][4] = {{6, 42, 20, 2}, {3, 30, 40, 1},     {1.5, 15, 15, 6},
+                              {4, 22, 10, 4}, {1.5, 10.5, 20, 4}, {1.5, 6, 10, 6}};
     ASSERT_EQ(found.rows.size(), std::size(want));
     for (std::size_t k = 0; k < std::size(want); ++k) {
       EXPECT_NEAR(found.rows[k].ports, want[k][0], 1e-9) << found.rows[k].algorithm->name;
       EXPECT_NEAR(found.rows[k].slow, want[k][1], 1e-9) << found.rows[k].algorithm->name;
-      EXPECT_NEAR(found.rows[k].latencies, want[k][2], 1e-9) << found.rows[k].algorithm->name;
+      EXPECT_NEAR(found.rows[k].cable, want[k][2], 1e-9) << found.rows[k].algorithm->name;
+      EXPECT_NEAR(found.rows[k].latencies, want[k][3], 1e-9) << found.rows[k].algorithm->name;
+    }
+  });
+}
+
+// On links of their own halving_doubling beats the ring between slow halves; on one cable, where each
+// rank of a half sends a tensor across, the ring wins.
+ONE_RANK_TEST(Times, OneCableTurnsTheOrderRound) {
+  run_world(1, options_of("laptop"), [](Context& context) {
+    for (const int ranks : {4, 64}) {
+      const auto rows = terms(context, ranks).rows;
+      const auto row = [&](const char* name) {
+        return *std::ranges::find(rows, &algorithm(name), &Terms::Row::algorithm);
+      };
+      EXPECT_LT(row("halving_doubling").slow, row("ring").slow);
+      EXPECT_GT(row("halving_doubling").cable, row("ring").cable);
+      EXPECT_NEAR(row("halving_doubling").cable, 10 * ranks / 2, 1e-9);
+      EXPECT_NEAR(row("hierarchical").cable, 10, 1e-9);
     }
   });
 }

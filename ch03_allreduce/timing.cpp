@@ -108,7 +108,7 @@ Cluster bare_links(double latency, double bytes_per_second) {
   return cluster;
 }
 
-DryRun over_a_slow_cable(const Context& run, Case c, const NamedAlgorithm& algorithm) {
+DryRun between_slow_halves(const Context& run, Case c, const NamedAlgorithm& algorithm) {
   Cluster cluster = bare_links(0, static_cast<double>(size_of(c.type)));
   cluster.inter_node.bandwidth /= slow_times;
   c.ranks_per_node = c.ranks / 2;
@@ -121,8 +121,15 @@ Terms terms(const Context& run, int ranks) {
   const Cluster ports = bare_links(0, static_cast<double>(c.count * size_of(c.type)));
   for (const NamedAlgorithm& one : all_algorithms()) {
     if (!one.by_messages()) continue;
+    const DryRun slow = between_slow_halves(run, c, one);
+    std::int64_t crosses[2] = {0, 0};
+    for (int r = 0; r < ranks; ++r) {
+      crosses[r / (ranks / 2)] += slow.traffic[static_cast<std::size_t>(r)].sent_inter_node;
+    }
+    const auto tensor = static_cast<double>(c.count * size_of(c.type));
     all.rows.push_back({&one, dry_run(run, c, ports, one).seconds,
-                        over_a_slow_cable(run, c, one).seconds / static_cast<double>(c.count),
+                        slow.seconds / static_cast<double>(c.count),
+                        slow_times * static_cast<double>(std::max(crosses[0], crosses[1])) / tensor,
                         dry_run(run, c, bare_links(1, 1e30), one).seconds});
   }
   return all;
@@ -132,14 +139,15 @@ std::string terms_table(const std::vector<Terms>& all) {
   std::vector<std::string> header = {"algorithm"};
   for (const Terms& one : all) {
     header.push_back(fmt::format("N = {}: D/B", one.ranks));
-    header.insert(header.end(), {"slow D/B", "α"});
+    header.insert(header.end(), {"slow", "cable", "α"});
   }
   Table table(header);
   for (std::size_t a = 0; a < all.front().rows.size(); ++a) {
     std::vector<std::string> row = {all.front().rows[a].algorithm->name};
     for (const Terms& one : all) {
-      for (const double term : {one.rows[a].ports, one.rows[a].slow, one.rows[a].latencies}) {
-        row.push_back(fmt::format("{:.4g}", term));
+      for (const double term :
+           {one.rows[a].ports, one.rows[a].slow, one.rows[a].cable, one.rows[a].latencies}) {
+        row.push_back(term < 1000 ? fmt::format("{:.4g}", term) : fmt::format("{:.0f}", term));
       }
     }
     table.row(row);
