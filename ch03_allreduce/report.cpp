@@ -135,10 +135,9 @@ Times time_all(const Context& context) {
 }
 
 std::string times_text(const Times& times, const Context& context) {
-  std::string text = fmt::format("Time on the virtual cluster '{}', * the fastest; {}\n",
-                                 context.clock.cluster().name,
-                                 times.by_formula() ? "where a formula is exact, it says the same"
-                                                    : "the formulas DIFFER from the clock");
+  std::string text = fmt::format(
+      "Time on the virtual cluster '{}', * the fastest; {}\n", context.clock.cluster().name,
+      times.by_formula() ? "the formulas say the same" : "the formulas DIFFER from the clock");
   for (const Sweep& sweep : times.sweeps) {
     text += fmt::format("{}\n{}", sweep.title, times_table(sweep));
   }

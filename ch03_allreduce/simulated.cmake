@@ -1,7 +1,7 @@
 # Under the preset `simulated`: the chapter's algorithms over SimGrid's MPI, beside the clock. Both must bring them
 # into the same order, and long messages must take the same time within 25 %.
 set(sources simulated.cpp all_reduce.cpp beyond/tree.cpp beyond/halving_doubling.cpp beyond/hierarchical.cpp
-    beyond/shared.cpp beyond/library.cpp algorithms.cpp traffic_formulas.cpp time_formulas.cpp)
+    beyond/shared.cpp beyond/library.cpp algorithms.cpp traffic_formulas.cpp time_formulas.cpp replay.cpp)
 list(TRANSFORM sources PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 set(folder ${CMAKE_BINARY_DIR}/ch03_allreduce)
 add_executable(algorithms ${sources})

@@ -1,7 +1,6 @@
 #include "ch03_allreduce/timing.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "common/observe/table.hpp"
@@ -19,15 +18,6 @@ std::vector<std::int64_t> sizes() {
   return all;
 }
 
-/// Where cost() promises to be exact.
-bool is_exact(const NamedAlgorithm& one, const Case& c) {
-  const bool several = c.ranks_per_node > 0 && c.ranks_per_node < c.ranks;
-  const bool ring = one.name == std::string("ring");
-  if (several) return !ring || c.count % c.ranks == 0;
-  const std::int64_t power = std::bit_floor(static_cast<unsigned>(c.ranks));
-  return one.name != std::string("halving_doubling") || power == c.ranks || c.count % power == 0;
-}
-
 Sweep sweep(const Context& run, const std::string& title,
             std::vector<const NamedAlgorithm*> algorithms, Case c) {
   Sweep all{title, std::move(algorithms), sizes(), {}, true};
@@ -39,8 +29,7 @@ Sweep sweep(const Context& run, const std::string& title,
       c.count = bytes / size_of(c.type);
       seconds.push_back(dry_run(run, c, cluster, *one).seconds);
       const double formula = cost(*one, c.ranks, c.count, c.type, cluster);
-      const bool same = std::abs(seconds.back() - formula) <= 1e-9 * formula;
-      all.by_formula = all.by_formula && (same || !is_exact(*one, c));
+      all.by_formula = all.by_formula && std::abs(seconds.back() - formula) <= 1e-9 * formula;
     }
   }
   return all;

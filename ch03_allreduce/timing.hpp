@@ -13,7 +13,7 @@ struct Sweep {
   std::vector<const NamedAlgorithm*> algorithms;
   std::vector<std::int64_t> bytes;           ///< of the tensor
   std::vector<std::vector<double>> seconds;  ///< [algorithm][size]
-  bool by_formula = true;  ///< the clock says what cost() says, wherever that is exact
+  bool by_formula = true;                    ///< the clock says what cost() says
 
   /// The index of the algorithm that is fastest at a size; the first of equal ones.
   std::size_t fastest(std::size_t size) const;
