@@ -20,8 +20,7 @@ struct Scene {
   const RingRun& figure;
   ClaimRows& rows;
 
-  /// The run's own size; four ranks where it has one, or more than a dry world takes in a moment.
-  int n() const { return run.size() >= 2 && run.size() <= 64 ? run.size() : four; }
+  int n() const { return ranks_of_claims(run); }
   std::int64_t d() const { return setting.elements; }
   double as_elements(std::int64_t bytes) const { return static_cast<double>(bytes) / element; }
 
@@ -296,6 +295,10 @@ void times(const Scene& s) {
 }
 
 }  // namespace
+
+int ranks_of_claims(const Context& run) {
+  return run.size() >= 2 && run.size() <= 64 ? run.size() : four;
+}
 
 void measure_claims(const Context& run, const Setting& setting, const RingRun& figure_of_four,
                     ClaimRows& rows) {

@@ -18,9 +18,10 @@ std::string name_of_type(DType type) {
 
 namespace {
 
-std::int64_t sum_of_sent(const std::vector<Traffic>& wire) {
-  std::int64_t sum = 0;
-  for (const Traffic& t : wire) sum += t.sent;
+/// Of all ranks.
+Traffic together(const std::vector<Traffic>& wire) {
+  Traffic sum;
+  for (const Traffic& of_rank : wire) sum += of_rank;
   return sum;
 }
 
@@ -38,7 +39,7 @@ std::string ladder_table(const std::vector<LadderRow>& ladder) {
     const char* right = kinds[static_cast<std::size_t>(row.algorithm->by)];
     table.row({row.algorithm->name, result, bits, std::to_string(first.sent),
                std::to_string(first.received), std::to_string(last.sent),
-               std::to_string(last.received), std::to_string(sum_of_sent(row.wire)),
+               std::to_string(last.received), std::to_string(together(row.wire).sent),
                std::to_string(row.work_memory), row.by_formula ? right : "NOT BY FORMULA"});
   }
   return table.text();
@@ -51,24 +52,32 @@ bool ladder_holds(const std::vector<LadderRow>& ladder) {
 }
 
 std::string wire_table(const std::vector<WireRow>& rows, const Setting& s) {
-  std::vector<std::string> header = {"algorithm"};
-  std::vector<std::vector<std::string>> cells;
+  Table table({"algorithm", "N", "root sends", "gets", "others send", "get", "all send", "get"});
   const double whole = static_cast<double>(s.elements * size_of(s.type));
   for (const WireRow& row : rows) {
-    if (row.algorithm == rows.front().algorithm) header.push_back(fmt::format("N = {}", row.ranks));
-    if (cells.empty() || cells.back().front() != row.algorithm->name) {
-      cells.push_back({row.algorithm->name});
+    Traffic others;  // the most of each
+    for (std::size_t r = 1; r < row.wire.size(); ++r) {
+      others.sent = std::max(others.sent, row.wire[r].sent);
+      others.received = std::max(others.received, row.wire[r].received);
     }
-    std::int64_t most = 0;  // of the ranks but the root
-    for (std::size_t r = 1; r < row.wire.size(); ++r) most = std::max(most, row.wire[r].sent);
-    const auto share = [&](std::int64_t bytes) { return static_cast<double>(bytes) / whole; };
-    cells.back().push_back(fmt::format("{:5.3f} {:5.3f} {:6.3f}{}", share(row.wire[0].sent),
-                                       share(most), share(sum_of_sent(row.wire)),
-                                       row.by_formula ? "" : " DIFFER"));
+    std::vector<std::string> cells = {row.algorithm->name, std::to_string(row.ranks)};
+    for (const Traffic& of : {row.wire[0], others, together(row.wire)}) {
+      for (const std::int64_t bytes : {of.sent, of.received}) {
+        cells.push_back(fmt::format("{:.3f}", static_cast<double>(bytes) / whole));
+      }
+    }
+    if (!row.by_formula) cells.back() += " DIFFER";
+    table.row(cells);
   }
-  Table table(header);
-  for (const auto& row : cells) table.row(row);
   return table.text();
+}
+
+std::string claims_title(const Context& context) {
+  const int n = ranks_of_claims(context);
+  if (n == context.size()) return "Claims of the notes";
+  return fmt::format("Claims of the notes, with {} ranks: {}", n,
+                     context.size() == 1 ? "one has nothing to send"
+                                         : fmt::format("{} would take long", context.size()));
 }
 
 // --- figure 3 ---
@@ -124,24 +133,27 @@ bool Times::by_formula() const {
 
 Times time_all(const Context& context) {
   Times times;
-  times.ranks = context.size() >= 2 && context.size() <= 64 ? context.size() : 4;
-  times.sweeps.push_back(sweep_sizes(context, times.ranks));
-  times.sweeps.push_back(sweep_sizes(context, 64));
-  times.sweeps.push_back(sweep_nodes(context, 2, 4));
-  times.sweeps.push_back(sweep_nodes(context, 8, 8));
-  times.crossings = crossings(context, times.ranks);
   for (const int ranks : {4, 64}) times.terms.push_back(terms(context, ranks));
+  if (context.clock.cluster().unit) return times;  // it takes no time to send
+  const int ranks = ranks_of_claims(context);
+  std::vector<Case> cases = {on_nodes(context, ranks), on_nodes(context, 64),
+                             on_nodes(context, 8, 4), on_nodes(context, 64, 8)};
+  if (layout(cases[1]) == layout(cases[3])) cases.pop_back();  // the cluster has such nodes
+  for (const Case& c : cases) times.sweeps.push_back(sweep_sizes(context, c));
+  times.crossings = crossings(context, ranks);
   return times;
 }
 
-std::string times_text(const Times& times, const Context& context) {
+namespace {
+
+std::string sweeps_text(const Times& times, const Context& context) {
   std::string text = fmt::format(
       "Time on the virtual cluster '{}', * the fastest; {}\n", context.clock.cluster().name,
       times.by_formula() ? "the formulas say the same" : "the formulas DIFFER from the clock");
   for (const Sweep& sweep : times.sweeps) {
     text += fmt::format("{}\n{}", sweep.title, times_table(sweep));
   }
-  text += fmt::format("Crossing points, {} ranks on one node:\n", times.ranks);
+  text += fmt::format("Crossing points, {}:\n", times.sweeps.front().title);
   for (const Crossing& crossing : times.crossings) {
     const std::string from = crossing.bytes == 0 ? "for every size"
                              : crossing.bytes
@@ -150,6 +162,19 @@ std::string times_text(const Times& times, const Context& context) {
     text += fmt::format("  {} is faster than {} {}\n", crossing.second->name, crossing.first->name,
                         from);
   }
+  return text;
+}
+
+}  // namespace
+
+std::string times_text(const Times& times, const Context& context) {
+  std::string text =
+      times.sweeps.empty()
+          ? fmt::format(
+                "The virtual cluster '{}' counts slots of computing, and a message takes "
+                "none:\nthere are no times to compare; try --cluster h100\n",
+                context.clock.cluster().name)
+          : sweeps_text(times, context);
   text += fmt::format(
       "\nWhat decides, each by itself. In units of D/B, one tensor over one link:\n"
       "  D/B    all links alike\n"

@@ -1,5 +1,6 @@
 // Every algorithm gives the exact sum, whatever the number of ranks, size and type.
 #include "ch03_allreduce/test_cases.hpp"
+#include "common/comm/world.hpp"
 
 namespace fivecuts::all_reduce {
 namespace {
@@ -167,6 +168,24 @@ RANK_TEST(Hierarchical, OnNodesOfAnySize) {
           << per_node << " ranks a node";
     }
   }
+}
+
+// Both phases inside and both across have something to do, in every type.
+ONE_RANK_TEST(Hierarchical, OnTwoNodesOfThree) {
+  run_world(6, {}, [](Context& context) {
+    for (const DType type : {DType::f32, DType::i64, DType::bf16}) {
+      Workspace work;
+      work.ranks_per_node = 3;
+      for (const std::int64_t count : awkward_counts(6)) {
+        const Buffer sum = of_rank(context, type, count, context.rank()),
+                     most = of_rank(context, type, count, context.rank());
+        hierarchical(context.world, sum, Reduction::sum, work);
+        hierarchical(context.world, most, Reduction::max, work);
+        EXPECT_TRUE(holds(sum, [&](std::int64_t i) { return sum_of(all_ranks(6), i, type); }));
+        EXPECT_TRUE(holds(most, [&](std::int64_t i) { return value(5, i, type); }));
+      }
+    }
+  });
 }
 
 RANK_TEST(Phases, ChunkRankIsWholeAfterReduceScatterAndAllAreAfterAllGather) {

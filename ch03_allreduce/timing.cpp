@@ -18,23 +18,6 @@ std::vector<std::int64_t> sizes() {
   return all;
 }
 
-Sweep sweep(const Context& run, const std::string& title,
-            std::vector<const NamedAlgorithm*> algorithms, Case c) {
-  Sweep all{title, std::move(algorithms), sizes(), {}, true};
-  Cluster cluster = run.clock.cluster();
-  cluster.ranks_per_node = c.ranks_per_node;
-  for (const NamedAlgorithm* one : all.algorithms) {
-    std::vector<double>& seconds = all.seconds.emplace_back();
-    for (const std::int64_t bytes : all.bytes) {
-      c.count = bytes / size_of(c.type);
-      seconds.push_back(dry_run(run, c, cluster, *one).seconds);
-      const double formula = cost(*one, c.ranks, c.count, c.type, cluster);
-      all.by_formula = all.by_formula && std::abs(seconds.back() - formula) <= 1e-9 * formula;
-    }
-  }
-  return all;
-}
-
 }  // namespace
 
 std::size_t Sweep::fastest(std::size_t size) const {
@@ -45,18 +28,37 @@ std::size_t Sweep::fastest(std::size_t size) const {
   return best;
 }
 
-Sweep sweep_sizes(const Context& run, int ranks) {
-  std::vector<const NamedAlgorithm*> algorithms;
-  for (const NamedAlgorithm& one : all_algorithms()) {
-    if (one.name != std::string("hierarchical") && one.by_messages()) algorithms.push_back(&one);
-  }
-  return sweep(run, fmt::format("{} ranks, one node", ranks), algorithms, {.ranks = ranks});
+Case on_nodes(const Context& run, int ranks, std::int64_t per_node) {
+  const std::int64_t fit = run.clock.cluster().ranks_per_node;
+  if (per_node == 0 || (fit > 0 && fit < per_node)) per_node = fit;
+  return {.ranks = ranks, .ranks_per_node = per_node < ranks ? per_node : 0};
 }
 
-Sweep sweep_nodes(const Context& run, int nodes, int ranks_per_node) {
-  return sweep(run, fmt::format("{} nodes of {} ranks", nodes, ranks_per_node),
-               {&algorithm("ring"), &algorithm("hierarchical")},
-               {.ranks = nodes * ranks_per_node, .ranks_per_node = ranks_per_node});
+std::string layout(const Case& c) {
+  const std::int64_t per_node = c.ranks_per_node;
+  if (per_node == 0) return fmt::format("{} ranks, one node", c.ranks);
+  if (per_node == 1) return fmt::format("{} ranks, a node each", c.ranks);
+  if (c.ranks % per_node != 0) return fmt::format("{} ranks, {} a node", c.ranks, per_node);
+  return fmt::format("{} nodes of {} ranks", c.ranks / per_node, per_node);
+}
+
+Sweep sweep_sizes(const Context& run, Case c) {
+  Sweep all{layout(c), {}, sizes(), {}, true};
+  Cluster cluster = run.clock.cluster();
+  cluster.ranks_per_node = c.ranks_per_node;
+  for (const NamedAlgorithm& one : all_algorithms()) {
+    const bool hierarchical = one.name == std::string("hierarchical");
+    if (!one.by_messages() || (hierarchical && c.ranks_per_node < 2)) continue;
+    all.algorithms.push_back(&one);
+    std::vector<double>& seconds = all.seconds.emplace_back();
+    for (const std::int64_t bytes : all.bytes) {
+      c.count = bytes / size_of(c.type);
+      seconds.push_back(dry_run(run, c, cluster, one).seconds);
+      const double formula = cost(one, c.ranks, c.count, c.type, cluster);
+      all.by_formula = all.by_formula && std::abs(seconds.back() - formula) <= 1e-9 * formula;
+    }
+  }
+  return all;
 }
 
 std::vector<Crossing> crossings(const Context& run, int ranks) {
@@ -64,7 +66,8 @@ std::vector<Crossing> crossings(const Context& run, int ranks) {
   const auto pair = [&](const char* first, const char* second) {
     Crossing crossing{&algorithm(first), &algorithm(second), {}};
     const auto second_is_faster = [&](std::int64_t count) {
-      const Case c{.ranks = ranks, .count = count};
+      Case c = on_nodes(run, ranks);
+      c.count = count;
       const auto seconds = [&](const NamedAlgorithm& one) {
         return dry_run(run, c, run.clock.cluster(), one).seconds;
       };

@@ -7,7 +7,7 @@
 
 namespace fivecuts::all_reduce {
 
-/// Algorithms of messages over the same sizes, on ranks of one kind of link.
+/// Algorithms of messages over the same sizes.
 struct Sweep {
   std::string title;
   std::vector<const NamedAlgorithm*> algorithms;
@@ -18,10 +18,13 @@ struct Sweep {
   /// The index of the algorithm that is fastest at a size; the first of equal ones.
   std::size_t fastest(std::size_t size) const;
 };
-/// On `ranks` ranks, all on one node.
-Sweep sweep_sizes(const Context& run, int ranks);
-/// The ring and the hierarchical algorithm on nodes of so many ranks.
-Sweep sweep_nodes(const Context& run, int nodes, int ranks_per_node);
+/// `per_node` consecutive ranks share a node, or as many as fit on one of the run's cluster, which may
+/// be fewer; 0: all that fit. A cluster that does not say how many fit has them all on one.
+Case on_nodes(const Context& run, int ranks, std::int64_t per_node = 0);
+/// "4 ranks, one node", "8 nodes of 8 ranks"
+std::string layout(const Case& c);
+/// All that send messages; hierarchical only where there is something inside nodes and between.
+Sweep sweep_sizes(const Context& run, Case c);
 
 /// Bytes of the tensor from which on `second` is faster than `first`, between 4 bytes and 1 GB:
 /// found on the clock, by halving. 0: it always is; nothing: it never is.
