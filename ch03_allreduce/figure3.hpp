@@ -19,6 +19,7 @@ struct RingRun {
   int ranks = 0;
   std::int64_t bytes = 0;  ///< of the tensor
   std::vector<Column> columns;
+  std::string example{};  ///< why this is no ring of the program's own ranks; "" if it is
 
   const Column& after(const std::string& name) const;
   std::int64_t whole() const { return (std::int64_t{1} << ranks) - 1; }

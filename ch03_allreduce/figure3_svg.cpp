@@ -90,7 +90,9 @@ void as_the_notes_draw(Svg& svg, const RingRun& run, double x, double y) {
 
 std::string figure3_svg(const RingRun& run) {
   Svg svg;
-  const std::string title = fmt::format("A ring all-reduce of {} ranks, from a run", run.ranks);
+  const std::string title =
+      fmt::format("A ring all-reduce of {} ranks, from {}", run.ranks,
+                  run.example.empty() ? "a run" : fmt::format("an example: {}", run.example));
   svg.text(0, 0, title, {15, Svg::Align::left, "ink", true});
   legend(svg, run, 26);
   svg.text(0, 46,

@@ -46,6 +46,32 @@ RANK_TEST(Figure, OfTheRunsOwnRanks) {
   }
 }
 
+// Of the run's own ranks wherever it can be; if not, the text and the picture say why.
+ONE_RANK_TEST(Figure, SaysIfItIsNotOfTheRun) {
+  const auto figure = [](int ranks, Device::Kind device) {
+    CommonOptions options;
+    options.device = device;
+    return world_results<RingRun>(ranks, options, [](Context& c) { return figure_of(c, c.world); })
+        .front();
+  };
+  const RingRun four = ring_of(4);
+  for (const int n : {2, 3, 4, 5, 8}) {
+    const RingRun own = figure(n, Device::Kind::cpu);
+    EXPECT_EQ(own.ranks, n);
+    EXPECT_EQ(figure3_svg(own).find("example"), std::string::npos);
+    EXPECT_EQ(figure_text(own, four).find("an example: the run's") != std::string::npos, n > 4);
+  }
+  const std::pair<RingRun, const char*> examples[] = {
+      {figure(1, Device::Kind::cpu), "an example: one rank has nothing to send"},
+      {figure(9, Device::Kind::cpu), "an example: 9 ranks are too many to draw"},
+      {figure(3, Device::Kind::meta), "an example: a dry run has no numbers"}};
+  for (const auto& [example, why] : examples) {
+    EXPECT_EQ(example.ranks, 4);
+    EXPECT_NE(figure3_svg(example).find(why), std::string::npos) << why;
+    EXPECT_NE(figure_text(example, four).find(why), std::string::npos) << why;
+  }
+}
+
 ONE_RANK_TEST(Figure, TheNotesReduceScatterIsRightAndTheirAllGatherImpossible) {
   const RingRun run = ring_of(4);
   const std::vector<int> wrong = {0, 0, 0, 0, 3, 4, 0};

@@ -41,7 +41,10 @@ inline void declare(CLI::App& app, Options& o) {
              "what the ranks end with: sum, average or max");
   add_count(app, "--ranks-per-node", o.ranks_per_node, 0, 4096,
             "pretend that so many ranks share a node, for hierarchical; 0: the real nodes");
-  app.add_option("--figure", o.figure, "write the notes' figure 3, from this run, as SVG")
+  app.add_option("--figure", o.figure,
+                 "write the notes' figure 3 as SVG: from this run, if it has 2 to 8 ranks with "
+                 "numbers, else "
+                 "from an example of 4")
       ->type_name("FILE");
   app.add_option("--plot", o.plot, "write the times over sizes as SVG")->type_name("FILE");
   const auto all = app.get_options();

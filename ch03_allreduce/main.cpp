@@ -61,10 +61,7 @@ bool show_worlds(Context& context, const Options& o, const RingRun& own,
 
 int story(Context& context, const Options& o) {
   refuse_impossible(o, context);
-  if (o.demo != nullptr) {
-    show(*o.demo, context, o.elements);
-    return exit_ok;
-  }
+  if (o.demo != nullptr) return show(*o.demo, context, o.elements) ? exit_ok : exit_failed;
   const auto figure = output_file(context, o.figure, "figure", "--figure ring.svg");
   const auto plot = output_file(context, o.plot, "plot", "--plot times.svg");
   Communicator dp = context.world.split("dp", [](int) { return 0; });

@@ -83,10 +83,14 @@ std::string claims_title(const Context& context) {
 // --- figure 3 ---
 
 RingRun figure_of(Context& context, Communicator& comm) {
-  if (comm.size() >= 2 && comm.size() <= 4 && !context.device.dry()) {
-    return watch_ring(context, comm);
-  }
-  return figure_of_four(context, {});
+  const int n = comm.size();
+  const bool fits = n >= 2 && n <= most_ranks_in_figure;
+  if (fits && !context.device.dry()) return watch_ring(context, comm);
+  RingRun run = figure_of_four(context, {});
+  run.example = fits     ? "a dry run has no numbers"
+                : n == 1 ? "one rank has nothing to send"
+                         : fmt::format("{} ranks are too many to draw", n);
+  return run;
 }
 
 RingRun figure_of_four(const Context& context, const RingRun& own) {
@@ -98,11 +102,15 @@ RingRun figure_of_four(const Context& context, const RingRun& own) {
 
 std::string figure_text(const RingRun& own, const RingRun& of_four) {
   const auto& notes = notes_figure();
+  const bool wide = own.ranks > 4;
+  const RingRun& shown = wide ? of_four : own;
+  std::string why = own.example;
+  if (wide) why = fmt::format("the run's {} are too wide here, --figure draws them", own.ranks);
   std::string text = fmt::format(
-      "Figure 3, from a ring of {} ranks: rank r gives 2^r, so the number in a block says whose "
-      "data "
-      "it\nholds; blocks 1 to {}, '.' where the data has been sent on\n{}",
-      own.ranks, own.ranks, figure3_table(own));
+      "Figure 3, from a ring of {} ranks{}: rank r gives 2^r, so the number in a block says whose "
+      "data it\nholds; blocks 1 to {}, '.' where the data has been sent on\n{}",
+      shown.ranks, why.empty() ? "" : fmt::format(" (an example: {})", why), shown.ranks,
+      figure3_table(shown));
   text += fmt::format(
       "In each of the {} steps each rank sent one message of {} and received one: {}\n\n",
       own.columns.size() - 1, show_bytes(static_cast<double>(own.bytes / own.ranks)),
