@@ -148,6 +148,7 @@ Times time_all(const Context& context) {
                              on_nodes(context, 8, 4), on_nodes(context, 64, 8)};
   if (layout(cases[1]) == layout(cases[3])) cases.pop_back();  // the cluster has such nodes
   for (const Case& c : cases) times.sweeps.push_back(sweep_sizes(context, c));
+  times.sweeps.insert(times.sweeps.begin() + 1, sweep_slow_halves(context, ranks));
   times.crossings = crossings(context, ranks);
   return times;
 }

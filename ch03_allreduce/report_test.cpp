@@ -162,24 +162,27 @@ ONE_RANK_TEST(Times, AreOfNodesThatTheClusterHas) {
     return all;
   };
   using Titles = std::vector<std::string>;
-  EXPECT_EQ(titles("laptop"), (Titles{"4 ranks, one node", "64 ranks, one node",
+  const std::string halves = "4 ranks, a tenth between two halves";
+  EXPECT_EQ(titles("laptop"), (Titles{"4 ranks, one node", halves, "64 ranks, one node",
                                       "2 nodes of 4 ranks", "8 nodes of 8 ranks"}));
   EXPECT_EQ(titles("h100"),
-            (Titles{"4 ranks, one node", "8 nodes of 8 ranks", "2 nodes of 4 ranks"}));
-  EXPECT_EQ(titles("slow"),
-            (Titles{"4 ranks, a node each", "64 ranks, a node each", "8 ranks, a node each"}));
+            (Titles{"4 ranks, one node", halves, "8 nodes of 8 ranks", "2 nodes of 4 ranks"}));
+  EXPECT_EQ(titles("slow"), (Titles{"4 ranks, a node each", halves, "64 ranks, a node each",
+                                    "8 ranks, a node each"}));
 }
 
 // On `slow` every message crosses the network: nothing is faster than it.
 ONE_RANK_TEST(Times, OfSlowUseItsNetworkAlone) {
   run_world(1, options_of("slow"), [](Context& context) {
     const Link& network = context.clock.cluster().inter_node;
-    const Sweep sweep = sweep_sizes(context, on_nodes(context, 4));
+    const Sweep sweep = sweep_sizes(context, on_nodes(context, 4)),
+                halves = sweep_slow_halves(context, 4);
     for (std::size_t a = 0; a < sweep.algorithms.size(); ++a) {
       for (std::size_t k = 0; k < sweep.bytes.size(); ++k) {
         const double once =
             network.latency + static_cast<double>(sweep.bytes[k]) / network.bandwidth;
         EXPECT_GT(sweep.seconds[a][k], once) << sweep.algorithms[a]->name;
+        EXPECT_GT(halves.seconds[a][k], sweep.seconds[a][k]) << sweep.algorithms[a]->name;
       }
     }
     EXPECT_EQ(layout(on_nodes(context, 8, 4)), "8 ranks, a node each");

@@ -42,9 +42,10 @@ std::string layout(const Case& c) {
   return fmt::format("{} nodes of {} ranks", c.ranks / per_node, per_node);
 }
 
-Sweep sweep_sizes(const Context& run, Case c) {
-  Sweep all{layout(c), {}, sizes(), {}, true};
-  Cluster cluster = run.clock.cluster();
+namespace {
+
+Sweep sweep(const Context& run, const std::string& title, Case c, Cluster cluster) {
+  Sweep all{title, {}, sizes(), {}, true};
   cluster.ranks_per_node = c.ranks_per_node;
   for (const NamedAlgorithm& one : all_algorithms()) {
     const bool hierarchical = one.name == std::string("hierarchical");
@@ -59,6 +60,21 @@ Sweep sweep_sizes(const Context& run, Case c) {
     }
   }
   return all;
+}
+
+}  // namespace
+
+Sweep sweep_sizes(const Context& run, Case c) {
+  return sweep(run, layout(c), c, run.clock.cluster());
+}
+
+Sweep sweep_slow_halves(const Context& run, int ranks) {
+  Cluster cluster = run.clock.cluster();
+  if (on_nodes(run, ranks).ranks_per_node == 1) cluster.intra_node = cluster.inter_node;
+  cluster.inter_node = cluster.intra_node;
+  cluster.inter_node.bandwidth /= slow_times;
+  return sweep(run, fmt::format("{} ranks, a tenth between two halves", ranks),
+               {.ranks = ranks, .ranks_per_node = (ranks + 1) / 2}, cluster);
 }
 
 std::vector<Crossing> crossings(const Context& run, int ranks) {

@@ -25,6 +25,8 @@ Case on_nodes(const Context& run, int ranks, std::int64_t per_node = 0);
 std::string layout(const Case& c);
 /// All that send messages; hierarchical only where there is something inside nodes and between.
 Sweep sweep_sizes(const Context& run, Case c);
+/// The same on two halves of the ranks: between them each rank's link carries a tenth of the cluster's.
+Sweep sweep_slow_halves(const Context& run, int ranks);
 
 /// Bytes of the tensor from which on `second` is faster than `first`, between 4 bytes and 1 GB:
 /// found on the clock, by halving. 0: it always is; nothing: it never is.
@@ -33,6 +35,8 @@ struct Crossing {
   std::optional<std::int64_t> bytes;
 };
 std::vector<Crossing> crossings(const Context& run, int ranks);
+
+constexpr double slow_times = 10;
 
 /// A cluster that does nothing but carry messages: adding is free.
 Cluster bare_links(double latency, double bytes_per_second);
@@ -54,7 +58,6 @@ struct Terms {
   };
   std::vector<Row> rows;
 };
-constexpr double slow_times = 10;
 Terms terms(const Context& run, int ranks);
 std::string terms_table(const std::vector<Terms>& all);
 
