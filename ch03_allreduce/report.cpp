@@ -144,10 +144,12 @@ Times time_all(const Context& context) {
   for (const int ranks : {4, 64}) times.terms.push_back(terms(context, ranks));
   if (context.clock.cluster().unit) return times;  // it takes no time to send
   const int ranks = ranks_of_claims(context);
-  std::vector<Case> cases = {on_nodes(context, ranks), on_nodes(context, 64),
-                             on_nodes(context, 8, 4), on_nodes(context, 64, 8)};
-  if (layout(cases[1]) == layout(cases[3])) cases.pop_back();  // the cluster has such nodes
-  for (const Case& c : cases) times.sweeps.push_back(sweep_sizes(context, c));
+  for (const Case& c : {on_nodes(context, ranks), on_nodes(context, 64), on_nodes(context, 8, 4),
+                        on_nodes(context, 64, 8)}) {
+    const bool there =
+        std::ranges::find(times.sweeps, layout(c), &Sweep::title) != times.sweeps.end();
+    if (!there) times.sweeps.push_back(sweep_sizes(context, c));
+  }
   times.sweeps.insert(times.sweeps.begin() + 1, sweep_slow_halves(context, ranks));
   times.crossings = crossings(context, ranks);
   return times;
