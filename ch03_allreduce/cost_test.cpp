@@ -61,8 +61,8 @@ Cluster nodes_of(std::int64_t per_node, bool slow_adding = false) {
   return cluster;
 }
 
-// Slow links between the nodes, from where latency decides to where bandwidth does; chunks that come
-// out even (576) and do not.
+// Slow links between the nodes, from where latency decides to where bandwidth does; chunks that
+// come out even (576) and do not.
 ONE_RANK_TEST(Cost, OnSeveralNodes) {
   for (const auto& [n, per_node] : layouts) {
     for (const std::int64_t count : {0, 1, 576, 57'599, 5'760'000, 575'999'999}) {

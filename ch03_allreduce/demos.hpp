@@ -15,8 +15,8 @@ struct Demo {
 };
 std::span<const Demo> all_demos();
 
-/// Collective. Says what is about to happen and does it. Returns only if it went to its end, which a
-/// mistake may: true if all sums are right.
+/// Collective. Says what is about to happen and does it. Returns only if it went to its end, which
+/// a mistake may: true if all sums are right.
 bool show(const Demo& demo, Context& context, std::int64_t elements);
 
 }  // namespace fivecuts::all_reduce

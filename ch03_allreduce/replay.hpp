@@ -1,7 +1,9 @@
 #pragma once
 // The time of an all-reduce where no closed form has it: nodes with other links between them than
-// inside, a number of ranks that is no power of two, chunks that differ. Goes through the messages as
-// the algorithm sends them and moves the ports on as docs/clock.md says; no rank, no tensor.
+// inside, a number of ranks that is no power of two, chunks that differ. Goes through the messages
+// as the algorithm sends them and moves the ports on as docs/clock.md says; no rank, no tensor.
+#include <vector>
+
 #include "ch03_allreduce/algorithms.hpp"
 
 namespace fivecuts::all_reduce::formulas {
@@ -13,8 +15,8 @@ double operation_seconds(const Cluster& cluster, double flops, double bytes);
 class Replay {
  public:
   Replay(const Case& c, const Cluster& cluster);
-  /// Leaves when its sender has come to it and that one's port is free, and takes the receiver's port
-  /// for as long. Messages to one rank must be given in the order in which it receives them.
+  /// Leaves when its sender has come to it and that one's port is free, and takes the receiver's
+  /// port for as long. Messages to one rank must be given in the order in which it receives them.
   void message(int from, int to, std::int64_t count);
   /// Every rank waits for what it has begun to send and receive.
   void wait();

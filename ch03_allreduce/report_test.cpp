@@ -86,8 +86,8 @@ ONE_RANK_TEST(Wire, OfTheWorldsIsByFormulaForUnevenSizes) {
   });
 }
 
-// Uneven chunks, so that none of a row's numbers is another's: columns that are swapped, or of another
-// rank, show.
+// Uneven chunks, so that none of a row's numbers is another's: columns that are swapped, or of
+// another rank, show.
 ONE_RANK_TEST(Wire, TableTellsSentFromReceivedAndTheRootFromOthers) {
   const std::vector<WireRow> rows = {
       {&algorithm("tree"), 3, {{40, 60, 0, 1}, {80, 20, 0, 1}, {20, 100, 0, 1}}, true},
@@ -219,8 +219,8 @@ ONE_RANK_TEST(Times, TermsByThemselves) {
   });
 }
 
-// On links of their own halving_doubling beats the ring between slow halves; on one cable, where each
-// rank of a half sends a tensor across, the ring wins.
+// On links of their own halving_doubling beats the ring between slow halves; on one cable, where
+// each rank of a half sends a tensor across, the ring wins.
 ONE_RANK_TEST(Times, OneCableTurnsTheOrderRound) {
   run_world(1, options_of("laptop"), [](Context& context) {
     for (const int ranks : {4, 64}) {

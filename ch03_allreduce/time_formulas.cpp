@@ -1,6 +1,7 @@
 // How long each algorithm takes on the clock. All ranks start at once; alpha is a message's
-// latency, d(c) the time in which c elements cross a link, a(c) that of adding them. Where no formula
-// has it, since nodes or chunks differ, the messages are gone through one by one (replay.hpp).
+// latency, d(c) the time in which c elements cross a link, a(c) that of adding them. Where no
+// formula has it, since nodes or chunks differ, the messages are gone through one by one
+// (replay.hpp).
 #include <algorithm>
 #include <bit>
 

@@ -18,14 +18,15 @@ struct Sweep {
   /// The index of the algorithm that is fastest at a size; the first of equal ones.
   std::size_t fastest(std::size_t size) const;
 };
-/// `per_node` consecutive ranks share a node, or as many as fit on one of the run's cluster, which may
-/// be fewer; 0: all that fit. A cluster that does not say how many fit has them all on one.
+/// `per_node` consecutive ranks share a node, or as many as fit on one of the run's cluster, which
+/// may be fewer; 0: all that fit. A cluster that does not say how many fit has them all on one.
 Case on_nodes(const Context& run, int ranks, std::int64_t per_node = 0);
 /// "4 ranks, one node", "8 nodes of 8 ranks"
 std::string layout(const Case& c);
 /// All that send messages; hierarchical only where there is something inside nodes and between.
 Sweep sweep_sizes(const Context& run, Case c);
-/// The same on two halves of the ranks: between them each rank's link carries a tenth of the cluster's.
+/// The same on two halves of the ranks: between them each rank's link carries a tenth of the
+/// cluster's.
 Sweep sweep_slow_halves(const Context& run, int ranks);
 
 /// Bytes of the tensor from which on `second` is faster than `first`, between 4 bytes and 1 GB:

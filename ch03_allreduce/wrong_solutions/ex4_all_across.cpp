@@ -4,8 +4,8 @@
 
 namespace fivecuts::exercise {
 
-// The right sums. But three ranks make nodes of one rank or a single node, where a chunk is all of x or
-// none of it goes across: with four, on two nodes of two, it is twice what it may be.
+// The right sums. But three ranks make nodes of one rank or a single node, where a chunk is all of
+// x or none of it goes across: with four, on two nodes of two, it is twice what it may be.
 void hierarchical(const Phases& phases, Communicator& inside, Communicator& across, Tensor x,
                   Tensor work) {
   phases.reduce_scatter(inside, x, work);

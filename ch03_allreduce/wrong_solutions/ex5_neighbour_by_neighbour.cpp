@@ -4,8 +4,8 @@
 
 namespace fivecuts::exercise {
 
-// Both messages with one neighbour, then both with the other, all at once. With two ranks they are one,
-// whose first message is the one for its right.
+// Both messages with one neighbour, then both with the other, all at once. With two ranks they are
+// one, whose first message is the one for its right.
 void trade(Communicator& comm, Tensor to_right, Tensor to_left, Tensor from_left,
            Tensor from_right) {
   const int n = comm.size(), left = (comm.rank() + n - 1) % n, right = (comm.rank() + 1) % n;
