@@ -39,13 +39,11 @@ std::span<const NamedAlgorithm> all_algorithms();
 /// Fails for a name that is not in the list.
 const NamedAlgorithm& algorithm(const std::string& name);
 
-/// The time of an all-reduce of `count` elements of `type` on the clock of `cluster`, by formula:
-/// nothing is run. Equal to the clock
-///  - on one node, and where each rank has a node of its own: for every count, but for
-///    halving_doubling on a number of ranks that is no power of two: if that power divides count;
-///  - on several full nodes: ring (if `ranks` divides count), hierarchical, and the library; of
-///    `shared`, which none of them can run, it says what it were on one.
-/// Everything else is an upper bound: as if every message took the slowest link.
+/// The time of an all-reduce of `count` elements of `type` on the clock of `cluster`: no rank and
+/// no tensor is made. Equal to the clock, for any number of ranks, any count and any size of nodes;
+/// of `shared`, which several nodes cannot run, it says what it were on one. Where all links are
+/// alike, and for the ring and hierarchical on full nodes, it is a closed form; elsewhere messages
+/// are gone through, N times the number of steps.
 double cost(const NamedAlgorithm& algorithm, int ranks, std::int64_t count, DType type,
             const Cluster& cluster);
 

@@ -64,7 +64,7 @@ void combine(Tensor to, Tensor from, Reduction how);
 /// The rungs of the ladder, one signature. Collective: every rank of `comm` gives a tensor `x` of
 /// the same count (any; also 0, or fewer elements than ranks) and type (f32, bf16, i64). On every
 /// rank `x` becomes the sum, or maximum, over the ranks: the same bits everywhere, since each
-/// element is reduced along one chain and then copied.
+/// element is added up in one order, and copied or added up by all in that order.
 using Algorithm = void (*)(Communicator& comm, Tensor x, Reduction how, Workspace& work);
 void gather_broadcast(Communicator& comm, Tensor x, Reduction how, Workspace& work);
 void full_exchange(Communicator& comm, Tensor x, Reduction how, Workspace& work);

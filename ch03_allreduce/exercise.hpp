@@ -2,9 +2,10 @@
 // The exercises' signatures. They are fixed: the checks call them as they stand here. Edit the
 // files in exercises/, then run `./course exercises ch03`.
 //
-// Everywhere: N ranks, all give a tensor `x` of the same count, f32, in place. Chunk c of x is
-// part_of(x.count(), N, c); x.part(first, count) is a view of it. Only send, receive and exchange
-// are used, and no buffer is allocated: `work` is memory that holds nothing in particular.
+// Everywhere: N ranks, any number of them (judged are 3, then 2 and 4), all give a tensor `x` of
+// the same count, f32, in place. Chunk c of x is part_of(x.count(), N, c); x.part(first, count) is
+// a view of it. Only send, receive and exchange are used, and no buffer is allocated: `work` is
+// memory that holds nothing in particular.
 #include <functional>
 
 #include "common/comm/communicator.hpp"

@@ -70,6 +70,9 @@ struct Reproducibility {
 /// Collective.
 Reproducibility reproduce(Context& context, Communicator& comm, const Setting& setting);
 
+/// N of the claims and of the first times: the run's, or 4 where the run has one rank, or more than
+/// dry worlds take in a moment.
+int ranks_of_claims(const Context& run);
 /// Rank 0's affair. All claims whose home is this chapter. `figure`: of a ring of four ranks.
 void measure_claims(const Context& run, const Setting& setting, const RingRun& figure,
                     ClaimRows& rows);

@@ -116,33 +116,108 @@ const std::vector<NotesColumn>& notes_figure() {
   return columns;
 }
 
-int schedules(const Blocks& before, const Blocks& after) {
-  const auto has = [](const std::vector<int>& blocks, int block) {
-    return std::ranges::find(blocks, block) != blocks.end();
-  };
-  std::vector<std::size_t> sender(before.size());  // of each card; all different
-  for (std::size_t g = 0; g < sender.size(); ++g) sender[g] = g;
-  int possible = 0;
-  do {
-    bool all = true;
-    for (std::size_t g = 0; g < sender.size() && all; ++g) {
-      std::vector<int> gained;
-      std::ranges::copy_if(after[g], std::back_inserter(gained),
-                           [&](int block) { return !has(before[g], block); });
-      all = sender[g] != g && gained.size() == 1 && has(before[sender[g]], gained[0]);
+Blocks held_after(const RingRun& run, const std::string& name) {
+  Blocks cards;
+  for (int g = 0; g < run.ranks; ++g) cards.push_back(live_blocks(run.after(name), g));
+  return cards;
+}
+
+Blocks the_other_way(const RingRun& run, int step) {
+  const Blocks owned = held_after(run, fmt::format("RS-{}", run.ranks - 1));
+  Blocks cards = owned;
+  for (int g = 0; g < run.ranks; ++g) {
+    auto& mine = cards[static_cast<std::size_t>(g)];
+    for (int k = 1; k <= step; ++k) {  // from the left neighbour, what that one got from its own
+      const auto& came = owned[static_cast<std::size_t>((g + run.ranks - k) % run.ranks)];
+      mine.insert(mine.end(), came.begin(), came.end());
     }
-    possible += all ? 1 : 0;
-  } while (std::ranges::next_permutation(sender).found);
-  return possible;
+    std::ranges::sort(mine);
+  }
+  return cards;
+}
+
+int wrong_cells(const Blocks& left, const NotesColumn& notes) {
+  int wrong = 0;
+  for (std::size_t g = 0; g < left.size(); ++g) wrong += notes.cards[g] != left[g] ? 1 : 0;
+  return wrong;
 }
 
 int wrong_cells(const RingRun& run, const NotesColumn& notes) {
-  const Column& column = run.after(notes.name);
-  int wrong = 0;
-  for (int g = 0; g < run.ranks; ++g) {
-    wrong += notes.cards[static_cast<std::size_t>(g)] != live_blocks(column, g) ? 1 : 0;
+  return wrong_cells(held_after(run, notes.name), notes);
+}
+
+std::vector<Senders> ways(const Blocks& before, const Blocks& after) {
+  const auto has = [](const std::vector<int>& blocks, int block) {
+    return std::ranges::find(blocks, block) != blocks.end();
+  };
+  std::vector<Senders> all = {{}};
+  for (std::size_t g = 0; g < before.size(); ++g) {
+    std::vector<int> gained;
+    std::ranges::copy_if(after[g], std::back_inserter(gained),
+                         [&](int block) { return !has(before[g], block); });
+    if (gained.size() != 1) return {};
+    std::vector<Senders> longer;
+    for (const Senders& some : all) {
+      for (std::size_t sender = 0; sender < before.size(); ++sender) {
+        if (!has(before[sender], gained[0])) continue;
+        longer.push_back(some);
+        longer.back().push_back(sender);
+      }
+    }
+    all = std::move(longer);
   }
-  return wrong;
+  return all;
+}
+
+int schedules(const Blocks& before, const Blocks& after) {
+  return static_cast<int>(std::ranges::count_if(ways(before, after), [](Senders senders) {
+    std::ranges::sort(senders);
+    return std::ranges::adjacent_find(senders) == senders.end();
+  }));
+}
+
+Overload overload(const Blocks& before, const Blocks& after) {
+  const std::vector<Senders> all = ways(before, after);
+  const auto idle_in = [&](const Senders& senders) {
+    std::vector<std::size_t> idle;
+    for (std::size_t g = 0; g < before.size(); ++g) {
+      if (std::ranges::find(senders, g) == senders.end()) idle.push_back(g);
+    }
+    return idle;
+  };
+  std::size_t fewest = before.size();
+  for (const Senders& senders : all) fewest = std::min(fewest, idle_in(senders).size());
+  Overload found;
+  for (std::size_t g = 0; g < before.size(); ++g) {
+    const auto idles = [&](const Senders& senders) {
+      const auto idle = idle_in(senders);
+      return idle.size() == fewest && std::ranges::find(idle, g) != idle.end();
+    };
+    const auto sends_twice = [&](const Senders& senders) {
+      return std::ranges::count(senders, g) > 1;
+    };
+    if (!all.empty() && std::ranges::all_of(all, sends_twice)) found.twice.push_back(g);
+    if (std::ranges::any_of(all, idles)) found.nothing.push_back(g);
+  }
+  return found;
+}
+
+std::vector<std::string> why_impossible() {
+  const auto cards = [](const std::vector<std::size_t>& some, const char* between) {
+    std::string text;
+    for (const std::size_t g : some)
+      text += fmt::format("{}GPU {}", text.empty() ? "" : between, g);
+    return text;
+  };
+  std::vector<std::string> sentences;
+  const auto& notes = notes_figure();
+  for (std::size_t k = 1; k < notes.size(); ++k) {
+    const auto [twice, nothing] = overload(notes[k - 1].cards, notes[k].cards);
+    if (twice.empty()) continue;
+    sentences.push_back(fmt::format("in {} {} must send twice, and {} nothing", notes[k].name,
+                                    cards(twice, " and "), cards(nothing, " or ")));
+  }
+  return sentences;
 }
 
 // --- for the terminal ---

@@ -19,6 +19,7 @@ struct RingRun {
   int ranks = 0;
   std::int64_t bytes = 0;  ///< of the tensor
   std::vector<Column> columns;
+  std::string example{};  ///< why this is no ring of the program's own ranks; "" if it is
 
   const Column& after(const std::string& name) const;
   std::int64_t whole() const { return (std::int64_t{1} << ranks) - 1; }
@@ -44,11 +45,28 @@ struct NotesColumn {
   Blocks cards;
 };
 const std::vector<NotesColumn>& notes_figure();
-/// Ways to come from `before` to `after` in one step in which each card sends one block and
-/// receives one.
-int schedules(const Blocks& before, const Blocks& after);
-/// Cells of the notes' column that are not what the run left.
+/// What each card holds in the run after the column `name`.
+Blocks held_after(const RingRun& run, const std::string& name);
+/// What each card would hold after AG-`step` if the all-gather went the other way round.
+Blocks the_other_way(const RingRun& run, int step);
+/// Cards of the notes' column that hold something else than in `left`.
+int wrong_cells(const Blocks& left, const NotesColumn& notes);
 int wrong_cells(const RingRun& run, const NotesColumn& notes);
+
+/// A way to come from `before` to `after` in one step in which each card receives one block:
+/// [card], who sends it. All ways there are.
+using Senders = std::vector<std::size_t>;
+std::vector<Senders> ways(const Blocks& before, const Blocks& after);
+/// Those in which each card also sends one block.
+int schedules(const Blocks& before, const Blocks& after);
+/// Why there is none: who sends more than once in every way, and who sends nothing in a way that
+/// leaves as few idle as possible.
+struct Overload {
+  std::vector<std::size_t> twice, nothing;
+};
+Overload overload(const Blocks& before, const Blocks& after);
+/// In words, of the notes' columns AG-1 and AG-2: "in AG-1 GPU 1 must send twice and ...".
+std::vector<std::string> why_impossible();
 
 /// The run as a table for the terminal; and, of four ranks, the notes' beside it.
 std::string figure3_table(const RingRun& run);

@@ -60,7 +60,7 @@ void legend(Svg& svg, const RingRun& run, double y) {
   entry(fill_of(run, 1), "sent on: stale", true);
 }
 
-/// The two columns that the notes draw otherwise, and cannot be. `x`, `y`: of the first card.
+/// The columns that the notes draw otherwise, and why they cannot be. `x`, `y`: of the first card.
 void as_the_notes_draw(Svg& svg, const RingRun& run, double x, double y) {
   for (const NotesColumn& notes : notes_figure()) {
     if (wrong_cells(run, notes) == 0) continue;
@@ -77,17 +77,22 @@ void as_the_notes_draw(Svg& svg, const RingRun& run, double x, double y) {
     }
     x += run.ranks * block_width + gap;
   }
-  svg.text(x, y + block_height / 2 + 4, "! : the rank does not have it yet;",
-           {12, Svg::Align::left, "faint"});
-  svg.text(x, y + block_height / 2 + 20, "no way to send one block each leads here",
-           {12, Svg::Align::left, "faint"});
+  std::vector<std::string> lines = {"! : the run has no such block there",
+                                    "no ring leaves such columns:"};
+  for (const std::string& sentence : why_impossible()) lines.push_back(sentence);
+  for (const std::string& line : lines) {
+    svg.text(x, y + block_height / 2 + 4, line, {12, Svg::Align::left, "faint"});
+    y += 18;
+  }
 }
 
 }  // namespace
 
 std::string figure3_svg(const RingRun& run) {
   Svg svg;
-  const std::string title = fmt::format("A ring all-reduce of {} ranks, from a run", run.ranks);
+  const std::string title =
+      fmt::format("A ring all-reduce of {} ranks, from {}", run.ranks,
+                  run.example.empty() ? "a run" : fmt::format("an example: {}", run.example));
   svg.text(0, 0, title, {15, Svg::Align::left, "ink", true});
   legend(svg, run, 26);
   svg.text(0, 46,

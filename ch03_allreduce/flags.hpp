@@ -1,6 +1,9 @@
 #pragma once
 // The program's flags, and which of them do not go together.
+#include <ranges>
+
 #include "ch03_allreduce/demos.hpp"
+#include "common/observe/output_file.hpp"
 #include "common/support/main.hpp"
 
 namespace fivecuts::all_reduce {
@@ -8,6 +11,7 @@ namespace fivecuts::all_reduce {
 struct Options : Setting {
   std::optional<std::filesystem::path> figure{}, plot{};
   const Demo* demo = nullptr;
+  std::vector<const CLI::Option*> not_in_demos{};  ///< flags that no demo looks at
 };
 
 /// A flag for one of several words.
@@ -23,7 +27,12 @@ CLI::Option* add_choice(CLI::App& app, const std::string& flag, T& value,
 }
 
 inline void declare(CLI::App& app, Options& o) {
+  std::map<std::string, const Demo*> demos;
+  for (const Demo& demo : all_demos()) demos[demo.name] = &demo;
+  add_choice(app, "--demo", o.demo, demos, "",
+             fmt::format("show a mistake instead: {}", fmt::join(std::views::keys(demos), ", ")));
   add_count(app, "--elements", o.elements, 1, 1'000'000'000'000, "elements of the tensor");
+  const auto before = app.get_options().size();
   add_choice(app, "--type", o.type,
              {{"fp32", DType::f32}, {"bf16", DType::bf16}, {"int64", DType::i64}}, "fp32",
              "of the elements: fp32, bf16 or int64");
@@ -32,19 +41,20 @@ inline void declare(CLI::App& app, Options& o) {
              "what the ranks end with: sum, average or max");
   add_count(app, "--ranks-per-node", o.ranks_per_node, 0, 4096,
             "pretend that so many ranks share a node, for hierarchical; 0: the real nodes");
-  std::map<std::string, const Demo*> demos;
-  for (const Demo& demo : all_demos()) demos[demo.name] = &demo;
-  add_choice(app, "--demo", o.demo, demos, "",
-             "show a mistake instead: ungrouped, mismatched-count, skipped-rank or swapped-order");
-  app.add_option("--figure", o.figure, "write the notes' figure 3, from this run, as SVG")
+  app.add_option("--figure", o.figure,
+                 "write the notes' figure 3 as SVG: from this run, if it has 2 to 8 ranks with "
+                 "numbers, else "
+                 "from an example of 4")
       ->type_name("FILE");
   app.add_option("--plot", o.plot, "write the times over sizes as SVG")->type_name("FILE");
+  const auto all = app.get_options();
+  o.not_in_demos.assign(all.begin() + static_cast<std::ptrdiff_t>(before), all.end());
 }
 
 /// Throws UsageError, before any communication.
 inline void refuse_impossible(const Options& o, const Context& context) {
   const bool dry = context.device.dry();
-  if (o.figure && o.figure == o.plot) {
+  if (o.figure && o.plot && same_file(*o.figure, *o.plot)) {
     throw UsageError(
         fmt::format("--figure and --plot would both be written to '{}'; give two files, as in "
                     "--figure ring.svg --plot times.svg",
@@ -67,7 +77,19 @@ inline void refuse_impossible(const Options& o, const Context& context) {
                     "{}, or more ranks",
                     o.ranks_per_node, context.size(), context.size()));
   }
+  if (o.plot && context.clock.cluster().unit) {
+    throw UsageError(
+        "--plot has nothing to draw: on the cluster 'unit' a message takes no time; try "
+        "--cluster h100 --plot times.svg");
+  }
   if (o.demo == nullptr) return;
+  for (const CLI::Option* flag : o.not_in_demos) {
+    if (flag->count() == 0) continue;
+    throw UsageError(fmt::format(
+        "--demo {} shows one mistake, with sums of fp32, and {} would change nothing in it; leave "
+        "it out, as in: mpirun -n 4 ch03_allreduce --demo {} --timeout 3",
+        o.demo->name, flag->get_name(), o.demo->name));
+  }
   if (context.size() < 2 || dry || !context.options.guard) {
     throw UsageError(fmt::format(
         "--demo {} shows how ranks wait for each other: it takes two ranks, numbers and "

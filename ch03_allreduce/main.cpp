@@ -39,7 +39,7 @@ bool show_worlds(Context& context, const Options& o, const RingRun& own,
     context.say("{}\n", figure_text(own, four));
     const std::vector<WireRow> wire = wire_of_worlds(context, o);
     context.say(
-        "Sent in units of the tensor ({} bytes): by the root, by another rank at most, by "
+        "On the wire in units of the tensor ({} bytes): of the root, of another rank at most, of "
         "all;\nhierarchical on nodes of {}\n{}\n",
         o.elements * size_of(o.type), o.ranks_per_node > 0 ? o.ranks_per_node : 4,
         wire_table(wire, o));
@@ -47,7 +47,7 @@ bool show_worlds(Context& context, const Options& o, const RingRun& own,
     context.say("{}\n", times_text(times, context));
     ClaimRows claims(load_claims(source_folder() / "docs" / "claims.json"));
     measure_claims(context, o, four, claims);
-    context.say("Claims of the notes\n{}", claims.text(context.options.language));
+    context.say("{}\n{}", claims_title(context), claims.text(context.options.language));
     if (figure) figure->write(figure3_svg(own));
     if (plot) {
       plot->write(times_svg(times.sweeps, "All-reduce on " + context.clock.cluster().name));
@@ -61,10 +61,7 @@ bool show_worlds(Context& context, const Options& o, const RingRun& own,
 
 int story(Context& context, const Options& o) {
   refuse_impossible(o, context);
-  if (o.demo != nullptr) {
-    show(*o.demo, context, o.elements);
-    return exit_ok;
-  }
+  if (o.demo != nullptr) return show(*o.demo, context, o.elements) ? exit_ok : exit_failed;
   const auto figure = output_file(context, o.figure, "figure", "--figure ring.svg");
   const auto plot = output_file(context, o.plot, "plot", "--plot times.svg");
   Communicator dp = context.world.split("dp", [](int) { return 0; });

@@ -2,6 +2,8 @@
 #include "ch03_allreduce/report.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <sstream>
 
 #include "ch03_allreduce/test_cases.hpp"
 #include "common/comm/world.hpp"
@@ -84,6 +86,29 @@ ONE_RANK_TEST(Wire, OfTheWorldsIsByFormulaForUnevenSizes) {
   });
 }
 
+// Uneven chunks, so that none of a row's numbers is another's: columns that are swapped, or of
+// another rank, show.
+ONE_RANK_TEST(Wire, TableTellsSentFromReceivedAndTheRootFromOthers) {
+  const std::vector<WireRow> rows = {
+      {&algorithm("tree"), 3, {{40, 60, 0, 1}, {80, 20, 0, 1}, {20, 100, 0, 1}}, true},
+      {&algorithm("ring"), 2, {{20, 20, 0, 1}, {20, 20, 0, 1}}, false}};
+  Setting setting;
+  setting.elements = 5;
+  const std::string table = wire_table(rows, setting);
+  std::istringstream lines(table);
+  const auto words = [&] {
+    std::string line;
+    std::getline(lines, line);
+    std::istringstream in(line);
+    return std::vector<std::string>(std::istream_iterator<std::string>(in), {});
+  };
+  words();
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(words(), (Words{"tree", "3", "2.000", "3.000", "4.000", "5.000", "7.000", "9.000"}));
+  EXPECT_EQ(words(),
+            (Words{"ring", "2", "1.000", "1.000", "1.000", "1.000", "2.000", "2.000", "DIFFER"}));
+}
+
 RANK_TEST(Reproducible, OnAllRanksAndInAllRunsButNotBetweenOrders) {
   Context& context = test_context();
   const Reproducibility found = reproduce(context, context.world, {});
@@ -100,14 +125,16 @@ RANK_TEST(Reproducible, OnAllRanksAndInAllRunsButNotBetweenOrders) {
 
 // --- time ---
 
-ONE_RANK_TEST(Times, AreThoseOfTheFormulas) {
-  for (const char* cluster : {"laptop", "unit"}) {
-    run_world(1, options_of(cluster), [&](Context& context) {
-      const Times times = time_all(context);
-      EXPECT_TRUE(times.by_formula()) << cluster;
-      EXPECT_FALSE(times_svg(times.sweeps, cluster).empty());
-    });
-  }
+// A message takes no slot, so there is nothing to compare, nor to draw.
+ONE_RANK_TEST(Times, OfUnitAreNone) {
+  run_world(1, options_of("unit"), [&](Context& context) {
+    const Times times = time_all(context);
+    EXPECT_TRUE(times.sweeps.empty() && times.crossings.empty());
+    const std::string text = times_text(times, context);
+    EXPECT_NE(text.find("no times to compare"), std::string::npos) << text;
+    EXPECT_EQ(text.find("*"), std::string::npos) << text;
+    EXPECT_NE(text.find("What decides"), std::string::npos) << text;
+  });
 }
 
 // The lesson's plot.
@@ -117,6 +144,48 @@ ONE_RANK_TEST(Times, OfTheLessonAreDrawnFromARun) {
     EXPECT_TRUE(times.by_formula());
     EXPECT_TRUE(
         same_picture(times_svg(times.sweeps, "All-reduce on h100"), "ch03_allreduce/times.svg"));
+  });
+}
+
+// The cluster says how many ranks fit on a node, and no table says or times anything else.
+ONE_RANK_TEST(Times, AreOfNodesThatTheClusterHas) {
+  const auto titles = [](const char* cluster) {
+    std::vector<std::string> all;
+    run_world(1, options_of(cluster), [&](Context& context) {
+      const Times times = time_all(context);
+      EXPECT_TRUE(times.by_formula()) << cluster;
+      EXPECT_FALSE(times_svg(times.sweeps, cluster).empty());
+      for (const Sweep& sweep : times.sweeps) all.push_back(sweep.title);
+      const std::string text = times_text(times, context);
+      EXPECT_NE(text.find("Crossing points, " + all.front()), std::string::npos) << text;
+    });
+    return all;
+  };
+  using Titles = std::vector<std::string>;
+  const std::string halves = "4 ranks, a tenth between two halves";
+  EXPECT_EQ(titles("laptop"), (Titles{"4 ranks, one node", halves, "64 ranks, one node",
+                                      "2 nodes of 4 ranks", "8 nodes of 8 ranks"}));
+  EXPECT_EQ(titles("h100"),
+            (Titles{"4 ranks, one node", halves, "8 nodes of 8 ranks", "2 nodes of 4 ranks"}));
+  EXPECT_EQ(titles("slow"), (Titles{"4 ranks, a node each", halves, "64 ranks, a node each",
+                                    "8 ranks, a node each"}));
+}
+
+// On `slow` every message crosses the network: nothing is faster than it.
+ONE_RANK_TEST(Times, OfSlowUseItsNetworkAlone) {
+  run_world(1, options_of("slow"), [](Context& context) {
+    const Link& network = context.clock.cluster().inter_node;
+    const Sweep sweep = sweep_sizes(context, on_nodes(context, 4)),
+                halves = sweep_slow_halves(context, 4);
+    for (std::size_t a = 0; a < sweep.algorithms.size(); ++a) {
+      for (std::size_t k = 0; k < sweep.bytes.size(); ++k) {
+        const double once =
+            network.latency + static_cast<double>(sweep.bytes[k]) / network.bandwidth;
+        EXPECT_GT(sweep.seconds[a][k], once) << sweep.algorithms[a]->name;
+        EXPECT_GT(halves.seconds[a][k], sweep.seconds[a][k]) << sweep.algorithms[a]->name;
+      }
+    }
+    EXPECT_EQ(layout(on_nodes(context, 8, 4)), "8 ranks, a node each");
   });
 }
 
@@ -138,13 +207,31 @@ ONE_RANK_TEST(Times, CrossWhereTheFormulasDo) {
 ONE_RANK_TEST(Times, TermsByThemselves) {
   run_world(1, options_of("laptop"), [](Context& context) {
     const Terms found = terms(context, 4);
-    const double want[][3] = {{6, 42, 2}, {3, 30, 1},     {1.5, 15, 6},
-                              {4, 22, 4}, {1.5, 10.5, 4}, {1.5, 6, 6}};
+    const double want[][4] = {{6, 42, 20, 2}, {3, 30, 40, 1},     {1.5, 15, 15, 6},
+                              {4, 22, 10, 4}, {1.5, 10.5, 20, 4}, {1.5, 6, 10, 6}};
     ASSERT_EQ(found.rows.size(), std::size(want));
     for (std::size_t k = 0; k < std::size(want); ++k) {
       EXPECT_NEAR(found.rows[k].ports, want[k][0], 1e-9) << found.rows[k].algorithm->name;
       EXPECT_NEAR(found.rows[k].slow, want[k][1], 1e-9) << found.rows[k].algorithm->name;
-      EXPECT_NEAR(found.rows[k].latencies, want[k][2], 1e-9) << found.rows[k].algorithm->name;
+      EXPECT_NEAR(found.rows[k].cable, want[k][2], 1e-9) << found.rows[k].algorithm->name;
+      EXPECT_NEAR(found.rows[k].latencies, want[k][3], 1e-9) << found.rows[k].algorithm->name;
+    }
+  });
+}
+
+// On links of their own halving_doubling beats the ring between slow halves; on one cable, where
+// each rank of a half sends a tensor across, the ring wins.
+ONE_RANK_TEST(Times, OneCableTurnsTheOrderRound) {
+  run_world(1, options_of("laptop"), [](Context& context) {
+    for (const int ranks : {4, 64}) {
+      const auto rows = terms(context, ranks).rows;
+      const auto row = [&](const char* name) {
+        return *std::ranges::find(rows, &algorithm(name), &Terms::Row::algorithm);
+      };
+      EXPECT_LT(row("halving_doubling").slow, row("ring").slow);
+      EXPECT_GT(row("halving_doubling").cable, row("ring").cable);
+      EXPECT_NEAR(row("halving_doubling").cable, 10 * ranks / 2, 1e-9);
+      EXPECT_NEAR(row("hierarchical").cable, 10, 1e-9);
     }
   });
 }
@@ -170,6 +257,18 @@ ONE_RANK_TEST(Claims, AllOfThisChapterAreShown) {
   Setting odd;
   odd.elements = 1;
   expect_all_claims(options_of("h100"), 3, odd);
+}
+
+ONE_RANK_TEST(Claims, TitleSaysWhoseTheyAre) {
+  const auto title = [](int ranks) {
+    return world_results<std::string>(ranks, options_of("laptop", Device::Kind::meta),
+                                      [](Context& c) { return claims_title(c); })
+        .front();
+  };
+  EXPECT_EQ(title(1), "Claims of the notes, with 4 ranks: one has nothing to send");
+  EXPECT_EQ(title(3), "Claims of the notes");
+  EXPECT_EQ(title(64), "Claims of the notes");
+  EXPECT_EQ(title(65), "Claims of the notes, with 4 ranks: 65 would take long");
 }
 
 ONE_RANK_TEST(Claims, AllAreShownDryToo) {

@@ -1,7 +1,7 @@
 # Under the preset `simulated`: the chapter's algorithms over SimGrid's MPI, beside the clock. Both must bring them
 # into the same order, and long messages must take the same time within 25 %.
 set(sources simulated.cpp all_reduce.cpp beyond/tree.cpp beyond/halving_doubling.cpp beyond/hierarchical.cpp
-    beyond/shared.cpp beyond/library.cpp algorithms.cpp traffic_formulas.cpp time_formulas.cpp)
+    beyond/shared.cpp beyond/library.cpp algorithms.cpp traffic_formulas.cpp time_formulas.cpp replay.cpp)
 list(TRANSFORM sources PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 set(folder ${CMAKE_BINARY_DIR}/ch03_allreduce)
 add_executable(algorithms ${sources})
@@ -28,7 +28,7 @@ algorithms_test(64 256KB 25 gather_broadcast full_exchange ${chunked})
 algorithms_test(64 4MB 25 gather_broadcast ${chunked})
 algorithms_test(256 1MB 25 gather_broadcast ${chunked})
 # Of short messages the order alone: in SimGrid each send waits for its receive, a latency for each of the root's.
-algorithms_test(256 16KB 1000 gather_broadcast ${chunked})  # full_exchange takes SimGrid too long there
+algorithms_test(256 16KB 1000 gather_broadcast ${chunked})  # full_exchange takes SimGrid minutes there
 
 # The test of the test: with a hundred times the latency the clock's order is another.
 file(READ ${PROJECT_SOURCE_DIR}/common/observe/clusters/slow.json profile)

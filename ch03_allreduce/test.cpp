@@ -1,5 +1,6 @@
 // Every algorithm gives the exact sum, whatever the number of ranks, size and type.
 #include "ch03_allreduce/test_cases.hpp"
+#include "common/comm/world.hpp"
 
 namespace fivecuts::all_reduce {
 namespace {
@@ -7,15 +8,17 @@ namespace {
 /// Each such test runs for each algorithm and type.
 class Exact : public testing::TestWithParam<std::tuple<std::size_t, DType>> {
  public:
-  static const NamedAlgorithm& algorithm() { return all_algorithms()[std::get<0>(GetParam())]; }
+  static Tried tried() { return all_tried()[std::get<0>(GetParam())]; }
+  static const NamedAlgorithm& algorithm() { return *tried().algorithm; }
+  static Workspace workspace() { return tried().workspace(); }
   static DType type() { return std::get<1>(GetParam()); }
 };
 std::string name_of_case(const testing::TestParamInfo<std::tuple<std::size_t, DType>>& info) {
   const auto [index, type] = info.param;
-  return fmt::format("{}_{}", all_algorithms()[index].name, name_of(type));
+  return fmt::format("{}_{}", all_tried()[index].name(), name_of(type));
 }
 INSTANTIATE_TEST_SUITE_P(, Exact,
-                         testing::Combine(testing::Range<std::size_t>(0, all_algorithms().size()),
+                         testing::Combine(testing::Range<std::size_t>(0, all_tried().size()),
                                           testing::Values(DType::f32, DType::i64, DType::bf16)),
                          name_of_case);
 
@@ -39,7 +42,7 @@ void expect_sum(Context& context, Communicator& comm, const std::vector<int>& me
 
 void all_sizes() {
   Context& context = test_context();
-  Workspace work;  // one for all sizes: longer and shorter ones follow each other
+  Workspace work = Exact::workspace();  // one for all sizes: short ones follow long ones
   for (const std::int64_t count : awkward_counts(context.size())) {
     expect_sum(context, context.world, all_ranks(context.size()), count, work);
   }
@@ -51,7 +54,7 @@ TEST_P(Exact, SumOfAnySize) { where_possible(all_sizes); }
 // Where MPI and the threads stop to keep a message, some sizes deadlock that others do not.
 void eager_limits() {
   Context& context = test_context();
-  Workspace work;
+  Workspace work = Exact::workspace();
   const std::int64_t n = context.size(), element = size_of(Exact::type());
   for (const std::int64_t bytes : {1024, 4000, 4096, 4104, 12288, 32768, 65536, 65544, 131080}) {
     for (const std::int64_t chunks : {std::int64_t{1}, n}) {
@@ -63,7 +66,7 @@ TEST_P(Exact, AroundTheEagerLimits) { where_possible(eager_limits); }
 
 void maxima() {
   Context& context = test_context();
-  Workspace work;
+  Workspace work = Exact::workspace();
   const DType type = Exact::type();
   const int n = context.size();
   // The largest stands on another rank for each element; all are negative.
@@ -80,7 +83,7 @@ TEST_P(Exact, Maximum) { where_possible(maxima); }
 
 void means() {
   Context& context = test_context();
-  Workspace work;
+  Workspace work = Exact::workspace();
   const DType type = Exact::type();
   const int n = context.size();
   if (type == DType::i64) {
@@ -105,7 +108,7 @@ TEST_P(Exact, Average) { where_possible(means); }
 // A piece of a longer tensor: what lies around it stays as it is.
 void in_place() {
   Context& context = test_context();
-  Workspace work;
+  Workspace work = Exact::workspace();
   const DType type = Exact::type();
   const std::int64_t count = 1857, before = 5, after = 7;
   const Buffer whole = of_rank(context, type, before + count + after, context.rank());
@@ -120,7 +123,7 @@ TEST_P(Exact, InPlaceAndNowhereElse) { where_possible(in_place); }
 // Odd and even ranks, each on their own and at the same time.
 void groups() {
   Context& context = test_context();
-  Workspace work;
+  Workspace work = Exact::workspace();
   Communicator group = context.world.split("parity", [](int r) { return r % 2; });
   std::vector<int> members;
   for (int r = context.rank() % 2; r < context.size(); r += 2) members.push_back(r);
@@ -137,7 +140,7 @@ void two_at_once() {
   Communicator half = context.world.split("half", [](int r) { return r / 2; });
   std::vector<int> members = {context.rank() / 2 * 2};
   if (half.size() == 2) members.push_back(members[0] + 1);
-  Workspace works[2];
+  Workspace works[] = {Exact::workspace(), Exact::workspace()};
   for (int k = 0; k < 5; ++k) {
     const Buffer beside = of_rank(context, type, 9000 + k, context.rank());
     Pending pending = context.world.async([&](Communicator& lane) {
@@ -165,6 +168,24 @@ RANK_TEST(Hierarchical, OnNodesOfAnySize) {
           << per_node << " ranks a node";
     }
   }
+}
+
+// Both phases inside and both across have something to do, in every type.
+ONE_RANK_TEST(Hierarchical, OnTwoNodesOfThree) {
+  run_world(6, {}, [](Context& context) {
+    for (const DType type : {DType::f32, DType::i64, DType::bf16}) {
+      Workspace work;
+      work.ranks_per_node = 3;
+      for (const std::int64_t count : awkward_counts(6)) {
+        const Buffer sum = of_rank(context, type, count, context.rank()),
+                     most = of_rank(context, type, count, context.rank());
+        hierarchical(context.world, sum, Reduction::sum, work);
+        hierarchical(context.world, most, Reduction::max, work);
+        EXPECT_TRUE(holds(sum, [&](std::int64_t i) { return sum_of(all_ranks(6), i, type); }));
+        EXPECT_TRUE(holds(most, [&](std::int64_t i) { return value(5, i, type); }));
+      }
+    }
+  });
 }
 
 RANK_TEST(Phases, ChunkRankIsWholeAfterReduceScatterAndAllAreAfterAllGather) {
@@ -207,19 +228,20 @@ RANK_TEST(AsAnArgument, KeepsItsWorkspace) {
 // NCCL promises no order of its sums, so its library is asked for the same bits on all ranks only.
 RANK_TEST(Bits, AreTheSameOnAllRanksAndInEveryRun) {
   Context& context = test_context();
-  for (const NamedAlgorithm& one : all_algorithms()) {
+  for (const Tried& tried : all_tried()) {
+    const NamedAlgorithm& one = *tried.algorithm;
     if (!one.possible(context.world)) continue;
     std::uint64_t before = 0;
     for (int k = 0; k < 2; ++k) {
-      Workspace work;
+      Workspace work = tried.workspace();
       const Buffer x(context.device, Category::gradient, 1, 1857);
       fill(x,
            [&](std::int64_t i) { return 1.0 / static_cast<double>(3 + i * 7 + context.rank()); });
       one.run(context.world, x, Reduction::sum, work);
       const auto hashes = context.world.gather(hash(x));
-      for (const std::uint64_t h : hashes) EXPECT_EQ(h, hashes[0]) << one.name;
+      for (const std::uint64_t h : hashes) EXPECT_EQ(h, hashes[0]) << tried.name();
       if (k == 1 && !(context.options.nccl && one.name == std::string("library"))) {
-        EXPECT_EQ(hashes[0], before) << one.name;
+        EXPECT_EQ(hashes[0], before) << tried.name();
       }
       before = hashes[0];
     }

@@ -47,4 +47,27 @@ inline std::vector<std::int64_t> awkward_counts(int n) {
   return {0, 1, n - 1, n, n + 1, 1000, 1857};
 }
 
+/// An algorithm as the tests run it.
+struct Tried {
+  const NamedAlgorithm* algorithm;
+  int ranks_per_node = 0;
+  std::string name() const {
+    return algorithm->name +
+           (ranks_per_node > 0 ? fmt::format("_nodes_of_{}", ranks_per_node) : std::string());
+  }
+  Workspace workspace() const {
+    Workspace work;
+    work.ranks_per_node = ranks_per_node;
+    return work;
+  }
+};
+/// All algorithms; and `hierarchical` again on nodes smaller than the machine, since on one node it
+/// reduces nothing across.
+inline std::vector<Tried> all_tried() {
+  std::vector<Tried> all;
+  for (const NamedAlgorithm& one : all_algorithms()) all.push_back({&one});
+  all.push_back({&algorithm("hierarchical"), 2});
+  return all;
+}
+
 }  // namespace fivecuts::all_reduce

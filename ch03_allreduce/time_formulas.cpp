@@ -1,9 +1,12 @@
 // How long each algorithm takes on the clock. All ranks start at once; alpha is a message's
-// latency, d(c) the time in which c elements cross a link, a(c) that of adding them.
+// latency, d(c) the time in which c elements cross a link, a(c) that of adding them. Where no
+// formula has it, since nodes or chunks differ, the messages are gone through one by one
+// (replay.hpp).
 #include <algorithm>
 #include <bit>
 
 #include "ch03_allreduce/formulas.hpp"
+#include "ch03_allreduce/replay.hpp"
 
 namespace fivecuts::all_reduce::formulas {
 namespace {
@@ -16,20 +19,18 @@ struct Prices {
   const Cluster& cluster;
 
   bool several_nodes() const { return c.ranks_per_node > 0 && c.ranks_per_node < c.ranks; }
-  /// All ranks' messages take it, unless an algorithm knows better.
+  bool full_nodes() const { return !several_nodes() || c.ranks % c.ranks_per_node == 0; }
+  /// Every rank is a node, or all are one: all messages take the same link.
+  bool one_link() const { return !several_nodes() || c.ranks_per_node == 1; }
   const Link& slowest() const { return cluster.link(several_nodes()); }
   double bytes(int64_t count) const { return static_cast<double>(count * size_of(c.type)); }
 
   double cross(const Link& link, int64_t count) const { return bytes(count) / link.bandwidth; }
   double hop(const Link& link, int64_t count) const { return link.latency + cross(link, count); }
-  double operation(double flops, double moved) const {
-    if (cluster.unit) return 0;
-    return std::max(flops / cluster.peak_f32, moved / cluster.memory_bandwidth) + cluster.overhead;
-  }
   double add(int64_t count) const {
-    return operation(static_cast<double>(count), 3 * bytes(count));
+    return operation_seconds(cluster, static_cast<double>(count), 3 * bytes(count));
   }
-  double copy(int64_t count) const { return operation(0, 2 * bytes(count)); }
+  double copy(int64_t count) const { return operation_seconds(cluster, 0, 2 * bytes(count)); }
 };
 
 /// Both phases of a ring on one kind of link. The longest chunk, chunk 0, goes all the way.
@@ -45,6 +46,7 @@ double ring_on(const Prices& p, const Link& link, int n, int64_t count) {
 double gather_broadcast_seconds(const Case& c, const Cluster& cluster) {
   if (c.ranks == 1) return 0;
   const Prices p{c, cluster};
+  if (!p.one_link()) return gather_broadcast_replayed(c, cluster);
   const double cross = p.cross(p.slowest(), c.count), add = p.add(c.count);
   const double in = cross + (c.ranks - 2) * std::max(cross, add) + add;
   return 2 * p.slowest().latency + in + (c.ranks - 1) * cross;
@@ -53,6 +55,7 @@ double gather_broadcast_seconds(const Case& c, const Cluster& cluster) {
 double full_exchange_seconds(const Case& c, const Cluster& cluster) {
   if (c.ranks == 1) return 0;
   const Prices p{c, cluster};
+  if (!p.one_link()) return full_exchange_replayed(c, cluster);
   const double in = p.slowest().latency + (c.ranks - 1) * p.cross(p.slowest(), c.count);
   return in + (c.ranks - 1) * p.add(c.count) + p.copy(c.count);
 }
@@ -63,8 +66,8 @@ double full_exchange_seconds(const Case& c, const Cluster& cluster) {
 /// rest at the port before it; between these two it is linear.
 double ring_seconds(const Case& c, const Cluster& cluster) {
   const Prices p{c, cluster};
-  const bool full = p.several_nodes() && c.ranks % c.ranks_per_node == 0;
-  if (!full) return ring_on(p, p.slowest(), c.ranks, c.count);
+  if (p.one_link()) return ring_on(p, p.slowest(), c.ranks, c.count);
+  if (!p.full_nodes() || c.count % c.ranks != 0) return ring_replayed(c, cluster);
   const int64_t chunk = part_of(c.count, c.ranks, 0).count;
   const int m = static_cast<int>(c.ranks_per_node), steps = 2 * (c.ranks - 1);
   const double slow = p.hop(cluster.inter_node, chunk), fast = p.hop(cluster.intra_node, chunk);
@@ -78,45 +81,25 @@ double ring_seconds(const Case& c, const Cluster& cluster) {
 
 namespace {
 
-/// Until the root of the first `n` ranks of a tree has added what its children send.
-double reduced(const Prices& p, int n, int64_t count) {
-  double now = 0, port = 0;
-  for (int distance = 1; distance < n; distance *= 2) {
-    const double departs = reduced(p, std::min(distance, n - distance), count);
-    port = std::max(departs + p.slowest().latency, port) + p.cross(p.slowest(), count);
-    now = std::max(now, port) + p.add(count);
-  }
-  return now;
-}
-
-/// Until the last of the first `n` ranks of a tree has what the root holds.
-double spread(const Prices& p, int n, int64_t count) {
-  double last = 0, port = 0;
-  for (int distance = static_cast<int>(std::bit_ceil(static_cast<unsigned>(n))) / 2; distance > 0;
-       distance /= 2) {
-    const double there = port + p.hop(p.slowest(), count);
-    last = std::max(last, there + spread(p, std::min(distance, n - distance), count));
-    port += p.cross(p.slowest(), count);
-  }
-  return last;
-}
+/// Steps of an algorithm that doubles or halves something in each.
+int log2_of(int ranks) { return std::bit_width(static_cast<unsigned>(ranks)) - 1; }
+bool is_power_of_two(int ranks) { return std::has_single_bit(static_cast<unsigned>(ranks)); }
 
 }  // namespace
 
-/// ceil(log2 N) (2 alpha + 2 d + a) where N is a power of two; less for others. A recursion over
-/// the subtrees, each a tree of its own.
+/// No port is busy with two messages at a time: log2 N (2 alpha + 2 d + a).
 double tree_seconds(const Case& c, const Cluster& cluster) {
   const Prices p{c, cluster};
-  return reduced(p, c.ranks, c.count) + spread(p, c.ranks, c.count);
+  if (!p.one_link() || !is_power_of_two(c.ranks)) return tree_replayed(c, cluster);
+  return log2_of(c.ranks) * (2 * p.hop(p.slowest(), c.count) + p.add(c.count));
 }
 
 double halving_doubling_seconds(const Case& c, const Cluster& cluster) {
   const Prices p{c, cluster};
-  const int power = static_cast<int>(std::bit_floor(static_cast<unsigned>(c.ranks)));
+  if (!p.one_link() || !is_power_of_two(c.ranks)) return halving_doubling_replayed(c, cluster);
   double time = 0;
-  if (power < c.ranks) time += 2 * p.hop(p.slowest(), c.count) + p.add(c.count);
   int64_t count = c.count;
-  for (int distance = power / 2; distance > 0; distance /= 2) {
+  for (int step = 0; step < log2_of(c.ranks); ++step) {
     count = part_of(count, 2, 0).count;
     time += 2 * p.hop(p.slowest(), count) + p.add(count);
   }
@@ -125,6 +108,7 @@ double halving_doubling_seconds(const Case& c, const Cluster& cluster) {
 
 double hierarchical_seconds(const Case& c, const Cluster& cluster) {
   const Prices p{c, cluster};
+  if (!p.full_nodes()) return hierarchical_replayed(c, cluster);
   const int inside = ranks_inside(c);
   const int64_t chunk = part_of(c.count, inside, 0).count;
   return ring_on(p, cluster.intra_node, inside, c.count) +
@@ -137,7 +121,8 @@ double shared_seconds(const Case& c, const Cluster& cluster) {
   if (c.ranks == 1 || c.count == 0) return 0;
   const Prices p{c, cluster};
   const int64_t chunk = part_of(c.count, c.ranks, 0).count, others = (c.ranks - 1) * chunk;
-  const double all = p.operation(static_cast<double>(others), 2 * p.bytes(c.ranks * chunk));
+  const double all =
+      operation_seconds(cluster, static_cast<double>(others), 2 * p.bytes(c.ranks * chunk));
   return 2 * p.copy(c.count) + 2 * p.hop(cluster.intra_node, others) + all;
 }
 

@@ -1,6 +1,7 @@
-// Time over size, both logarithmic.
+// Time over size, both logarithmic. Where messages take time: not under `unit`.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "ch03_allreduce/timing.hpp"
 #include "common/observe/svg.hpp"
@@ -18,18 +19,32 @@ struct LogAxis {
   static LogAxis over(const std::vector<double>& values, double length) {
     LogAxis axis{1e300, -1e300, length};
     for (const double value : values) {
-      if (value <= 0) continue;  // no time at all: the cluster `unit`
       axis.first = std::min(axis.first, std::floor(std::log10(value)));
       axis.last = std::max(axis.last, std::ceil(std::log10(value) - 0.05));  // 1.024 GB is 1 GB
     }
-    if (axis.last <= axis.first) axis = {-1, 0, length};
     return axis;
   }
   double at(double value) const { return length * (std::log10(value) - first) / (last - first); }
 };
 
-std::string fill_of(const NamedAlgorithm& one) {
-  return Svg::fill(static_cast<std::size_t>(&one - all_algorithms().data()));
+std::size_t index_of(const NamedAlgorithm& one) {
+  return static_cast<std::size_t>(&one - all_algorithms().data());
+}
+
+std::string fill_of(const NamedAlgorithm& one) { return Svg::fill(index_of(one)); }
+
+/// The letter of an algorithm, which tells it apart without colours too, and the point of its curve
+/// that bears it: where the curve is near no other, on most clusters. As all_algorithms() has them.
+struct Mark {
+  const char* letter;
+  std::size_t point;
+};
+constexpr Mark marks[] = {{"G", 5}, {"F", 4}, {"R", 1}, {"T", 6}, {"D", 5}, {"H", 6}};
+
+void mark(Svg& svg, const NamedAlgorithm& one, double x, double y) {
+  const Box box{x - 7, y - 7, 14, 14};
+  svg.box(box, fill_of(one));
+  svg.label(box, marks[index_of(one)].letter, 10);
 }
 
 void axes(Svg& svg, const LogAxis& x, const LogAxis& y, double at, double top) {
@@ -45,26 +60,41 @@ void axes(Svg& svg, const LogAxis& x, const LogAxis& y, double at, double top) {
     svg.text(at - 6, place + 4, show_time(std::pow(10, power)),
              {small, Svg::Align::right, "faint"});
   }
+  svg.text(at + width / 2, top + height + 34, "size of the tensor", {small, Svg::Align::middle});
+  svg.text(at - left + 6, top - 8, "time", {small});
 }
 
-void curve(Svg& svg, const Sweep& sweep, std::size_t a, const LogAxis& x, const LogAxis& y,
-           double at, double top) {
-  const auto place = [&](std::size_t k) {
+void curve(Svg& svg, const Sweep& sweep, std::size_t a,
+           const std::function<std::pair<double, double>(std::size_t a, std::size_t k)>& place) {
+  const NamedAlgorithm& one = *sweep.algorithms[a];
+  for (std::size_t k = 1; k < sweep.bytes.size(); ++k) {
+    const auto [from_x, from_y] = place(a, k - 1);
+    const auto [to_x, to_y] = place(a, k);
+    for (const double beside : {-0.5, 0.5}) {  // two strokes: one is pale on white
+      svg.line(from_x, from_y + beside, to_x, to_y + beside, fill_of(one).c_str());
+    }
+  }
+  for (std::size_t k = 0; k < sweep.bytes.size(); ++k) {
+    const auto [x, y] = place(a, k);
+    svg.begin_group(fmt::format("{}: {} in {}", one.name,
+                                show_bytes(static_cast<double>(sweep.bytes[k])),
+                                show_time(sweep.seconds[a][k])));
+    svg.box({x - 2.5, y - 2.5, 5, 5}, fill_of(one));
+    svg.end_group();
+  }
+}
+
+void curves(Svg& svg, const Sweep& sweep, const LogAxis& x, const LogAxis& y, double at,
+            double top) {
+  const auto place = [&](std::size_t a, std::size_t k) {
     return std::pair(at + x.at(static_cast<double>(sweep.bytes[k])),
                      top + height - y.at(sweep.seconds[a][k]));
   };
-  for (std::size_t k = 0; k < sweep.bytes.size(); ++k) {
-    if (sweep.seconds[a][k] <= 0) continue;
-    const auto [px, py] = place(k);
-    if (k > 0 && sweep.seconds[a][k - 1] > 0) {
-      svg.line(place(k - 1).first, place(k - 1).second, px, py, "faint");
-    }
-    svg.begin_group(fmt::format("{}: {} in {}", sweep.algorithms[a]->name,
-                                show_bytes(static_cast<double>(sweep.bytes[k])),
-                                show_time(sweep.seconds[a][k])));
-    const double size = 9 - 1.2 * static_cast<double>(a);  // those below stay visible
-    svg.box({px - size / 2, py - size / 2, size, size}, fill_of(*sweep.algorithms[a]));
-    svg.end_group();
+  for (std::size_t a = 0; a < sweep.algorithms.size(); ++a) curve(svg, sweep, a, place);
+  for (std::size_t a = 0; a < sweep.algorithms.size(); ++a) {  // above all curves
+    const NamedAlgorithm& one = *sweep.algorithms[a];
+    const auto [mark_x, mark_y] = place(a, marks[index_of(one)].point);
+    mark(svg, one, mark_x, mark_y);
   }
 }
 
@@ -75,9 +105,9 @@ void legend(Svg& svg, const std::vector<Sweep>& sweeps, double y) {
       return std::ranges::find(sweep.algorithms, &one) != sweep.algorithms.end();
     });
     if (!used) continue;
-    svg.box({x, y - 10, 11, 11}, fill_of(one));
-    svg.text(x + 16, y, one.name, {12});
-    x += 30 + text_width(one.name, 12);
+    mark(svg, one, x + 7, y - 4);
+    svg.text(x + 19, y, one.name, {12});
+    x += 34 + text_width(one.name, 12);
   }
 }
 
@@ -94,10 +124,10 @@ std::string times_svg(const std::vector<Sweep>& sweeps, const std::string& title
       times.insert(times.end(), of_one.begin(), of_one.end());
     const LogAxis x = LogAxis::over(sizes, width), y = LogAxis::over(times, height);
     const double at = left + static_cast<double>(k % 2) * (width + left + gap);
-    const double top = 66 + static_cast<double>(k / 2) * (height + 66);
+    const double top = 66 + static_cast<double>(k / 2) * (height + 84);
     svg.text(at, top - 10, sweep.title, {13, Svg::Align::left, "ink", true});
     axes(svg, x, y, at, top);
-    for (std::size_t a = 0; a < sweep.algorithms.size(); ++a) curve(svg, sweep, a, x, y, at, top);
+    curves(svg, sweep, x, y, at, top);
   }
   return svg.document(title);
 }

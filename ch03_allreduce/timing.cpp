@@ -1,7 +1,6 @@
 #include "ch03_allreduce/timing.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "common/observe/table.hpp"
@@ -19,33 +18,6 @@ std::vector<std::int64_t> sizes() {
   return all;
 }
 
-/// Where cost() promises to be exact.
-bool is_exact(const NamedAlgorithm& one, const Case& c) {
-  const bool several = c.ranks_per_node > 0 && c.ranks_per_node < c.ranks;
-  const bool ring = one.name == std::string("ring");
-  if (several) return !ring || c.count % c.ranks == 0;
-  const std::int64_t power = std::bit_floor(static_cast<unsigned>(c.ranks));
-  return one.name != std::string("halving_doubling") || power == c.ranks || c.count % power == 0;
-}
-
-Sweep sweep(const Context& run, const std::string& title,
-            std::vector<const NamedAlgorithm*> algorithms, Case c) {
-  Sweep all{title, std::move(algorithms), sizes(), {}, true};
-  Cluster cluster = run.clock.cluster();
-  cluster.ranks_per_node = c.ranks_per_node;
-  for (const NamedAlgorithm* one : all.algorithms) {
-    std::vector<double>& seconds = all.seconds.emplace_back();
-    for (const std::int64_t bytes : all.bytes) {
-      c.count = bytes / size_of(c.type);
-      seconds.push_back(dry_run(run, c, cluster, *one).seconds);
-      const double formula = cost(*one, c.ranks, c.count, c.type, cluster);
-      const bool same = std::abs(seconds.back() - formula) <= 1e-9 * formula;
-      all.by_formula = all.by_formula && (same || !is_exact(*one, c));
-    }
-  }
-  return all;
-}
-
 }  // namespace
 
 std::size_t Sweep::fastest(std::size_t size) const {
@@ -56,18 +28,53 @@ std::size_t Sweep::fastest(std::size_t size) const {
   return best;
 }
 
-Sweep sweep_sizes(const Context& run, int ranks) {
-  std::vector<const NamedAlgorithm*> algorithms;
-  for (const NamedAlgorithm& one : all_algorithms()) {
-    if (one.name != std::string("hierarchical") && one.by_messages()) algorithms.push_back(&one);
-  }
-  return sweep(run, fmt::format("{} ranks, one node", ranks), algorithms, {.ranks = ranks});
+Case on_nodes(const Context& run, int ranks, std::int64_t per_node) {
+  const std::int64_t fit = run.clock.cluster().ranks_per_node;
+  if (per_node == 0 || (fit > 0 && fit < per_node)) per_node = fit;
+  return {.ranks = ranks, .ranks_per_node = per_node < ranks ? per_node : 0};
 }
 
-Sweep sweep_nodes(const Context& run, int nodes, int ranks_per_node) {
-  return sweep(run, fmt::format("{} nodes of {} ranks", nodes, ranks_per_node),
-               {&algorithm("ring"), &algorithm("hierarchical")},
-               {.ranks = nodes * ranks_per_node, .ranks_per_node = ranks_per_node});
+std::string layout(const Case& c) {
+  const std::int64_t per_node = c.ranks_per_node;
+  if (per_node == 0) return fmt::format("{} ranks, one node", c.ranks);
+  if (per_node == 1) return fmt::format("{} ranks, a node each", c.ranks);
+  if (c.ranks % per_node != 0) return fmt::format("{} ranks, {} a node", c.ranks, per_node);
+  return fmt::format("{} nodes of {} ranks", c.ranks / per_node, per_node);
+}
+
+namespace {
+
+Sweep sweep(const Context& run, const std::string& title, Case c, Cluster cluster) {
+  Sweep all{title, {}, sizes(), {}, true};
+  cluster.ranks_per_node = c.ranks_per_node;
+  for (const NamedAlgorithm& one : all_algorithms()) {
+    const bool hierarchical = one.name == std::string("hierarchical");
+    if (!one.by_messages() || (hierarchical && c.ranks_per_node < 2)) continue;
+    all.algorithms.push_back(&one);
+    std::vector<double>& seconds = all.seconds.emplace_back();
+    for (const std::int64_t bytes : all.bytes) {
+      c.count = bytes / size_of(c.type);
+      seconds.push_back(dry_run(run, c, cluster, one).seconds);
+      const double formula = cost(one, c.ranks, c.count, c.type, cluster);
+      all.by_formula = all.by_formula && std::abs(seconds.back() - formula) <= 1e-9 * formula;
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+Sweep sweep_sizes(const Context& run, Case c) {
+  return sweep(run, layout(c), c, run.clock.cluster());
+}
+
+Sweep sweep_slow_halves(const Context& run, int ranks) {
+  Cluster cluster = run.clock.cluster();
+  if (on_nodes(run, ranks).ranks_per_node == 1) cluster.intra_node = cluster.inter_node;
+  cluster.inter_node = cluster.intra_node;
+  cluster.inter_node.bandwidth /= slow_times;
+  return sweep(run, fmt::format("{} ranks, a tenth between two halves", ranks),
+               {.ranks = ranks, .ranks_per_node = (ranks + 1) / 2}, cluster);
 }
 
 std::vector<Crossing> crossings(const Context& run, int ranks) {
@@ -75,7 +82,8 @@ std::vector<Crossing> crossings(const Context& run, int ranks) {
   const auto pair = [&](const char* first, const char* second) {
     Crossing crossing{&algorithm(first), &algorithm(second), {}};
     const auto second_is_faster = [&](std::int64_t count) {
-      const Case c{.ranks = ranks, .count = count};
+      Case c = on_nodes(run, ranks);
+      c.count = count;
       const auto seconds = [&](const NamedAlgorithm& one) {
         return dry_run(run, c, run.clock.cluster(), one).seconds;
       };
@@ -108,7 +116,7 @@ Cluster bare_links(double latency, double bytes_per_second) {
   return cluster;
 }
 
-DryRun over_a_slow_cable(const Context& run, Case c, const NamedAlgorithm& algorithm) {
+DryRun between_slow_halves(const Context& run, Case c, const NamedAlgorithm& algorithm) {
   Cluster cluster = bare_links(0, static_cast<double>(size_of(c.type)));
   cluster.inter_node.bandwidth /= slow_times;
   c.ranks_per_node = c.ranks / 2;
@@ -121,8 +129,15 @@ Terms terms(const Context& run, int ranks) {
   const Cluster ports = bare_links(0, static_cast<double>(c.count * size_of(c.type)));
   for (const NamedAlgorithm& one : all_algorithms()) {
     if (!one.by_messages()) continue;
+    const DryRun slow = between_slow_halves(run, c, one);
+    std::int64_t crosses[2] = {0, 0};
+    for (int r = 0; r < ranks; ++r) {
+      crosses[r / (ranks / 2)] += slow.traffic[static_cast<std::size_t>(r)].sent_inter_node;
+    }
+    const auto tensor = static_cast<double>(c.count * size_of(c.type));
     all.rows.push_back({&one, dry_run(run, c, ports, one).seconds,
-                        over_a_slow_cable(run, c, one).seconds / static_cast<double>(c.count),
+                        slow.seconds / static_cast<double>(c.count),
+                        slow_times * static_cast<double>(std::max(crosses[0], crosses[1])) / tensor,
                         dry_run(run, c, bare_links(1, 1e30), one).seconds});
   }
   return all;
@@ -132,14 +147,15 @@ std::string terms_table(const std::vector<Terms>& all) {
   std::vector<std::string> header = {"algorithm"};
   for (const Terms& one : all) {
     header.push_back(fmt::format("N = {}: D/B", one.ranks));
-    header.insert(header.end(), {"slow D/B", "α"});
+    header.insert(header.end(), {"slow", "cable", "α"});
   }
   Table table(header);
   for (std::size_t a = 0; a < all.front().rows.size(); ++a) {
     std::vector<std::string> row = {all.front().rows[a].algorithm->name};
     for (const Terms& one : all) {
-      for (const double term : {one.rows[a].ports, one.rows[a].slow, one.rows[a].latencies}) {
-        row.push_back(fmt::format("{:.4g}", term));
+      for (const double term :
+           {one.rows[a].ports, one.rows[a].slow, one.rows[a].cable, one.rows[a].latencies}) {
+        row.push_back(term < 1000 ? fmt::format("{:.4g}", term) : fmt::format("{:.0f}", term));
       }
     }
     table.row(row);

@@ -95,7 +95,8 @@ function(add_chapter)
 endfunction()
 
 # Called by add_chapter for one exercise. What has to come out is written in the files themselves: a starter
-# has one line TODO(chNN/exK), a wrong solution begins with "// expect: " and a pattern of the verdict.
+# has one line TODO(chNN/exK), a wrong solution begins with "// expect: " and a pattern of the verdict. If it goes
+# wrong with another number of ranks than 3, a line "// ranks: " says with which.
 function(add_exercise exercise)
   string(REGEX MATCH "^ex[0-9]+" number ${exercise})
   set(id ${short}_${number})
@@ -143,7 +144,12 @@ function(add_exercise exercise)
     add_dependencies(${short} ${target})
     file(STRINGS ${file} expect LIMIT_COUNT 1 REGEX "^// expect: ")
     string(REPLACE "// expect: " "" expect "${expect}")
-    add_mpi_test(NAME ${short}.wrong.${fault} RANKS 3 THREADS COMMAND ${target} EXPECT nonzero OUTPUT "${expect}"
+    file(STRINGS ${file} ranks LIMIT_COUNT 1 REGEX "^// ranks: [0-9]+$")
+    string(REGEX REPLACE "^// ranks: " "" ranks "${ranks}")
+    if(NOT ranks)
+      set(ranks 3)
+    endif()
+    add_mpi_test(NAME ${short}.wrong.${fault} RANKS ${ranks} THREADS COMMAND ${target} EXPECT nonzero OUTPUT "${expect}"
                  LABELS ${short} solution TIMEOUT 60)
   endforeach()
 endfunction()
