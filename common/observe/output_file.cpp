@@ -35,6 +35,17 @@ std::string obstacle(const fs::path& path, const fs::path& part) {
 
 }  // namespace
 
+bool same_file(const fs::path& a, const fs::path& b) {
+  // Absolute first: of a relative path of which nothing exists weakly_canonical keeps the spelling.
+  const auto place_of = [](const fs::path& path) {
+    std::error_code error;
+    const fs::path full = fs::absolute(path, error);
+    const fs::path canonical = fs::weakly_canonical(error ? path : full, error);
+    return error ? full : canonical;
+  };
+  return place_of(a) == place_of(b);
+}
+
 OutputFile::OutputFile(fs::path path, const std::string& what, const std::string& example)
     : path_(std::move(path)) {
   std::error_code ignored;

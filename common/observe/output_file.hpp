@@ -5,6 +5,10 @@
 
 namespace fivecuts {
 
+/// Whether two paths, however they are spelt and through whatever links, lead to one file, which need not exist
+/// yet. For flags that name two: the second would take the place of the first.
+bool same_file(const std::filesystem::path& a, const std::filesystem::path& b);
+
 class OutputFile {
  public:
   /// Throws UsageError, one sentence, if the file cannot be written: no such folder, a folder, no

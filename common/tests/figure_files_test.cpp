@@ -216,6 +216,25 @@ ONE_RANK_TEST(FigureFile, LeavesAnExistingOneUntilThen) {
   EXPECT_EQ(folder.files(), (Files{"link.svg", "old.svg"}));
 }
 
+ONE_RANK_TEST(FigureFile, IsTheSameHoweverItIsSpelt) {
+  const Folder folder;
+  fs::create_directory(folder.path / "sub");
+  fs::create_directory_symlink("sub", folder.path / "link");
+  std::ofstream(folder.path / "old.svg") << "old";
+  fs::create_symlink("old.svg", folder.path / "link.svg");
+  EXPECT_TRUE(same_file("a.svg", "./a.svg"));
+  EXPECT_TRUE(same_file("a.svg", fs::current_path() / "a.svg"));
+  EXPECT_TRUE(same_file(folder.path / "old.svg", folder.path / "link.svg"));
+  EXPECT_TRUE(same_file(folder.path / "sub/a.svg", folder.path / "link/a.svg"));
+  EXPECT_TRUE(same_file(folder.path / "sub/../a.svg", folder.path / "a.svg"));
+  EXPECT_TRUE(same_file(folder.path / "no/../a.svg", folder.path / "a.svg"));
+  fs::create_directories(folder.path / "elsewhere/deep");
+  fs::create_directory_symlink("elsewhere/deep", folder.path / "deep");
+  EXPECT_TRUE(same_file(folder.path / "deep/../a.svg", folder.path / "elsewhere/a.svg"));
+  EXPECT_FALSE(same_file("a.svg", "b.svg"));
+  EXPECT_FALSE(same_file(folder.path / "a.svg", folder.path / "sub/a.svg"));
+}
+
 ONE_RANK_TEST(FigureFile, IsRefusedWithASentence) {
   const Folder folder;
   const std::string missing = (folder.path / "no").string();
