@@ -10,7 +10,6 @@ struct Options {
   std::int64_t stage = 3;
   bool no_prefetch = false;
   Setting setting{};
-  std::optional<std::filesystem::path> figure{}, plot{};
   TrainingFiles files{};
 };
 
@@ -47,19 +46,10 @@ inline void declare(CLI::App& app, Options& o) {
   app.add_option("--export", o.files.weights,
                  "write the weights of all layers as one safetensors file")
       ->type_name("FILE");
-  app.add_option("--figure", o.figure, "write live memory over a step (figure 7) as SVG")
+  app.add_option("--figure", o.files.figure, "write live memory over a step (figure 7) as SVG")
       ->type_name("FILE");
-  app.add_option("--plot", o.plot, "write model state over ranks (figure 8) as SVG")
+  app.add_option("--plot", o.files.plot, "write model state over ranks (figure 8) as SVG")
       ->type_name("FILE");
-}
-
-/// Whether the path leads into `folder`.
-inline bool lies_in(const std::filesystem::path& file, const std::filesystem::path& folder) {
-  const auto of = [](const std::filesystem::path& path) {
-    return std::filesystem::absolute(path).lexically_normal();
-  };
-  const auto relative = of(file).lexically_relative(of(folder / ""));
-  return !relative.empty() && *relative.begin() != "..";
 }
 
 /// The setting that the flags describe. Throws UsageError, before any communication.
@@ -68,25 +58,6 @@ inline Setting settled(const Options& o, int ranks, bool dry) {
   setting.stage = static_cast<int>(o.stage);
   setting.prefetch = !o.no_prefetch;
   const data_parallel::TrainingOptions& t = setting.training;
-  if (o.figure && o.figure == o.plot) {
-    throw UsageError(
-        fmt::format("--figure and --plot would both be written to '{}'; give two files, as in "
-                    "--figure step.svg --plot state.svg",
-                    o.figure->string()));
-  }
-  if (o.files.weights && (o.files.weights == o.figure || o.files.weights == o.plot)) {
-    throw UsageError(
-        fmt::format("--export and a picture would both be written to '{}'; give two files, as in "
-                    "--export model.safetensors --plot state.svg",
-                    o.files.weights->string()));
-  }
-  for (const auto& folder : {o.files.save, o.files.resume}) {
-    if (!o.files.weights || !folder || !lies_in(*o.files.weights, *folder)) continue;
-    throw UsageError(
-        fmt::format("--export would write into the checkpoint '{}'; give a file elsewhere, as in "
-                    "--export model.safetensors",
-                    folder->string()));
-  }
   if (o.no_prefetch && o.stage < 3) {
     throw UsageError(fmt::format(
         "--no-prefetch is about gathering parameters, which stage {} keeps whole; give it with "

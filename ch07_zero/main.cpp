@@ -47,8 +47,9 @@ int story(Context& context, const Options& o) {
   const bool dry = context.device.dry();
   const Setting setting = settled(o, context.size(), dry);
   const data_parallel::TrainingOptions& t = setting.training;
-  const auto figure = output_file(context, o.figure, "figure", "--figure step.svg");
-  const auto plot = output_file(context, o.plot, "plot", "--plot state.svg");
+  refuse_clashes(context, o.files);
+  const auto figure = output_file(context, o.files.figure, "figure", "--figure step.svg");
+  const auto plot = output_file(context, o.files.plot, "plot", "--plot state.svg");
   const Digits digits = load_digits();
   TrainingFiles files = o.files;
   const FolderLock saving = check_files(context, digits, setting, files);
