@@ -10,6 +10,7 @@ struct Options {
   std::int64_t stage = 3;
   bool no_prefetch = false;
   Setting setting{};
+  const CLI::Option *layers = nullptr, *width = nullptr;  ///< to see whether they were given
   TrainingFiles files{};
 };
 
@@ -26,8 +27,14 @@ inline void declare(CLI::App& app, Options& o) {
   add_count(app, "--micro-batches", t.micro_batches, 1, 1438,
             "parts in which each rank computes its rows");
   add_count(app, "--epochs", t.epochs, 1, 1000, "passes over the digits");
-  add_count(app, "--layers", t.layers, 1, 1000, "layers of the model");
-  add_count(app, "--width", t.width, 1, 1'000'000, "width of its hidden layers");
+  o.layers = add_count(app, "--layers", t.layers, 1, 1000, "layers of the model");
+  o.width = add_count(app, "--width", t.width, 1, 1'000'000, "width of its hidden layers");
+  app.add_option_function<std::string>(
+         "--model", [&o](const std::string& name) { o.setting.seven_billion = name == "7B"; },
+         "one for the digits, or figure 8's of 7B exactly, 70 layers of 10,000 x 10,000 (dry)")
+      ->check(CLI::IsMember({"digits", "7B"}))
+      ->type_name("NAME")
+      ->default_str("digits");
   add_count(app, "--seed", t.seed, 0, INT32_MAX, "of the weights and the order of the data");
   add_positive(app, "--learning-rate", t.learning_rate, 0.01, "of Adam");
   app.add_option_function<std::string>(
@@ -68,6 +75,13 @@ inline Setting settled(const Options& o, int ranks, bool dry) {
     throw UsageError(
         "--save, --resume and --export are about numbers, and a dry run has none; give --device "
         "cpu, or leave them out");
+  }
+  if (setting.seven_billion && !dry) {
+    throw UsageError("--model 7B is for a dry run; add --device meta");
+  }
+  if (setting.seven_billion && o.layers->count() + o.width->count() > 0) {
+    throw UsageError(
+        "--model 7B has 70 layers of 10,000 x 10,000; leave out --layers and --width, or --model");
   }
   // Deeper models and larger steps amplify rounding until no comparison with golden means anything.
   if (!dry && (t.layers > 8 || t.width > 4096)) {

@@ -28,8 +28,11 @@ bool show_worlds(Context& context, const Setting& setting, const Digits& digits,
         "{} ranks\nwith 4,096 rows each, dry, on '{}'\n{}\n",
         seven.stage, seven.ranks, context.clock.cluster().name, figure7_text(seven));
     const Figure8 eight = figure8();
-    context.say("Figure 8: GB of model state on the fullest rank, 7B in bf16, by the ledger\n{}\n",
-                figure8_text(eight));
+    context.say(
+        "Figure 8: GB of model state on the fullest rank, 7B in bf16, by the ledger; and the N "
+        "from which a "
+        "card holds\nit at rest, and a step of one row too\n{}\n",
+        figure8_text(eight));
     show_worlds_of(context, setting);
     agree = show_beyond(context, digits);
     ClaimRows claims(load_claims(source_folder() / "docs" / "claims.json"));
@@ -54,7 +57,7 @@ int story(Context& context, const Options& o) {
   TrainingFiles files = o.files;
   const FolderLock saving = check_files(context, digits, setting, files);
   Communicator dp = context.world.split("dp", [](int) { return 0; });
-  const ModelShape model = data_parallel::model_of(t);
+  const ModelShape model = setting.model();
   context.say(
       "ch07 ZeRO stage {}: {} rank(s) on {} over {}, {} parameters in {} layers, in {}\n"
       "global batch {}, data parallel {}, accumulation {}, rows of a micro-batch {} at most\n\n",

@@ -71,7 +71,7 @@ void refuse_clashes(const Context& context, const TrainingFiles& files) {
 
 Recipe recipe_of(const Setting& setting) {
   const data_parallel::TrainingOptions& t = setting.training;
-  return {.model = data_parallel::model_of(t),
+  return {.model = setting.model(),
           .precision = t.precision,
           .seed = t.seed,
           .batch = t.batch,
