@@ -122,6 +122,28 @@ std::vector<StepTime> step_times(int ranks, const Cluster& cluster) {
   return times;
 }
 
+std::string weights_outside(int stage) {
+  CommonOptions options;
+  options.device = Device::Kind::meta;
+  return world_results<std::string>(
+             2, options,
+             [&](Context& context) -> std::string {
+               Trainer trainer(context.device, context.world, small_case(2), 1,
+                               {stage, DType::f32});
+               const Shard row{Buffer(context.device, Category::activation, 1, 8),
+                               Buffer(context.device, Category::activation, 1, 1, DType::i64), 2};
+               std::vector<Saved> saved;
+               trainer.forward(row, saved);
+               try {
+                 trainer.weights(1);
+               } catch (const Failure& failure) {
+                 return failure.what();
+               }
+               return "";
+             })
+      .front();
+}
+
 std::vector<Fit> what_fits(World world) {
   const auto show = [](std::int64_t bytes) { return show_bytes(static_cast<double>(bytes)); };
   std::vector<Fit> fits;

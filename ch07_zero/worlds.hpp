@@ -68,6 +68,12 @@ struct ValueRow {
 std::vector<ValueRow> value_rows(World world);
 std::string value_text(const std::vector<ValueRow>& rows);
 
+// --- what stage 3 leaks ---
+
+/// What Trainer::weights says of layer 1 (of 0 to 3) after its forward pass at `stage`; empty: it
+/// gives them.
+std::string weights_outside(int stage);
+
 // --- what fits ---
 
 struct Fit {

@@ -53,6 +53,12 @@ RANK_TEST(Worlds, SayWhatFits) {
   EXPECT_TRUE(fits[3].verdict.starts_with("fits: 14 GB of model state, ")) << fits[3].verdict;
 }
 
+RANK_TEST(Worlds, TheWeightsOfStage3AreNotReadOutside) {
+  if (test_context().rank() > 0) return;
+  for (const int stage : {0, 1, 2}) EXPECT_EQ(weights_outside(stage), "");
+  EXPECT_TRUE(weights_outside(3).starts_with("the weights of layer 1 are not whole here: "));
+}
+
 // A cap that holds what is kept and not what a step needs: refused in the middle of a step, by some
 // ranks while others wait for them.
 RANK_TEST(Worlds, MayFitAtRestAndNotInAStep) {
