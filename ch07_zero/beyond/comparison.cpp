@@ -107,7 +107,8 @@ std::string beyond_text(const std::vector<BeyondRow>& rows, const Cluster& clust
          show_time(most(row, seconds), cluster.unit),
          row.states != 1 ? fmt::format("{} states", row.states)
          : row.same_bits ? "same bits"
-                         : fmt::format("within {:.1e}", row.apart)});
+         : row.agrees()  ? "within rounding"
+                         : fmt::format("{:.1e} apart", row.apart)});
   }
   return table.text();
 }
