@@ -21,9 +21,9 @@ Recipe recipe_of(const Setting& setting);
 /// take the place of what another does, or of a part of a checkpoint.
 void refuse_clashes(const Context& context, const TrainingFiles& files);
 
-/// Throws UsageError, on every rank alike, if a file or folder cannot be
-/// written, if there is nothing to go on from, or if that has more steps than the run. Gives rank 0
-/// the folder to save to for as long as what it returns lives.
+/// Throws UsageError, on every rank alike, if a file or folder cannot be written, if there is
+/// nothing to go on from, or if that has more steps than the run. Gives rank 0 the folder to save to
+/// for as long as what it returns lives.
 [[nodiscard]] FolderLock check_files(const Context& context, const Digits& digits,
                                      const Setting& setting, TrainingFiles& files);
 
