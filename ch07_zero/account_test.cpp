@@ -81,6 +81,36 @@ RANK_TEST(Memory, PeaksAreALayer) {
   }
 }
 
+// Everything together, at the same moment: in the last layer's backward pass all activations are
+// still there. A layer's gradient may be whole then, or parameters, but not one more of both.
+RANK_TEST(Memory, PeakOfAllIsExact) {
+  MemoryLedger& memory = test_context().memory;
+  Communicator comm = dp();
+  constexpr std::int64_t width = 64, layers = 4, layer = width * width;
+  const ModelShape model(layers, {width, width, false});
+  const std::int64_t chunk = comm.size() == 1 ? 0 : part_of(layer, comm.size(), 0).count;
+  for (const DType precision : {DType::f32, DType::bf16}) {
+    for (const bool prefetch : {true, false}) {
+      for_stages({.precision = precision, .prefetch = prefetch}, [&](const Settings& settings) {
+        const std::int64_t weight = bytes_of(precision).weight;
+        const std::int64_t whole = settings.stage < 2 ? 0 : settings.stage == 3 && prefetch ? 2 : 1;
+        Trainer trainer(test_context().device, comm, model, 3, settings);
+        const std::int64_t state = memory.model_state();
+        const auto shards = some_shards(comm, 30, 1, precision);
+        const std::int64_t rows = shards[0].rows();
+        trainer.step(shards, {});  // its work memory is there from now on
+        memory.reset_peak();
+        trainer.step(shards, {});
+        // Pixels, two tensors that each layer keeps, and the gradient of an input; labels, losses.
+        const std::int64_t activations =
+            rows * (weight * width * (1 + 2 * layers + 1) + std::int64_t{sizeof(std::int64_t)} + 4);
+        EXPECT_EQ(memory.peak(Category::activation), activations);
+        EXPECT_EQ(memory.peak(), state + weight * (whole * layer + chunk) + activations);
+      });
+    }
+  }
+}
+
 RANK_TEST(Memory, StepsAfterTheFirstAskForNothing) {
   CachingAllocator& allocator = test_context().device.allocator();
   Communicator comm = dp();

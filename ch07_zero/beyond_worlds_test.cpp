@@ -130,12 +130,14 @@ ONE_RANK_TEST(Conventions, AreWhatTheToolsSay) {
 
 ONE_RANK_TEST(Padding, IsWhatFillsUpEachBucket) {
   const std::vector<std::int64_t> layers = {1430, 368, 17, 42};
-  EXPECT_EQ(padding_of(layers, 3), 1 + 1 + 1 + 0);
-  EXPECT_EQ(padding_of(layers, 4), 2 + 0 + 3 + 2);
-  EXPECT_EQ(padding_of(layers, 5), 0 + 2 + 3 + 3);
-  EXPECT_EQ(padding_of({1857}, 3), 0);
-  EXPECT_EQ(padding_of({1857}, 4), 3);
-  EXPECT_EQ(padding_of({1857}, 5), 3);
+  // Around a ring every element passes N - 1 times.
+  const auto of = [](std::int64_t held, int n) { return Padding{held, held * (n - 1)}; };
+  EXPECT_EQ(padding_of(layers, 3), of(1 + 1 + 1 + 0, 3));
+  EXPECT_EQ(padding_of(layers, 4), of(2 + 0 + 3 + 2, 4));
+  EXPECT_EQ(padding_of(layers, 5), of(0 + 2 + 3 + 3, 5));
+  EXPECT_EQ(padding_of({1857}, 3), of(0, 3));
+  EXPECT_EQ(padding_of({1857}, 4), of(3, 4));
+  EXPECT_EQ(padding_of({1857}, 5), of(3, 5));
 }
 
 // Under one cap the digits' model runs out of memory at stages 0 and 1, and fits at 2 and 3, as 7B

@@ -125,7 +125,7 @@ struct Share {
 
 std::string manifest_in(const fs::path& folder) {
   const fs::path file = folder / manifest_name;
-  if (!fs::exists(file)) {
+  if (std::error_code unreachable; !fs::exists(file, unreachable)) {
     throw UsageError(
         fmt::format("there is no checkpoint in '{}': no file '{}'; a run with --save "
                     "makes one",

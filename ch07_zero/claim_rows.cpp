@@ -57,7 +57,7 @@ void figure_8(const Scene& s) {
   s.rows.equal("C07.21", 28, right, "of 28 values",
                fmt::format("7.5B and N = 64: {} GB, the paper's", paper),
                paper == "120.0, 31.4, 16.6, 1.9");
-  const auto& from = s.figure.fits_from;
+  const auto& from = s.figure.at_rest_from;
   const std::string crossings = fmt::format(
       "80 GB from N = {}, {}, {}; 24 GB: stage 1 {}, stage 2 from {}, stage 3 from {}", from[1][1],
       from[2][1], from[3][1], from[1][0] == 0 ? "never" : "at times", from[2][0], from[3][0]);
@@ -73,8 +73,10 @@ void figure_8(const Scene& s) {
   s.rows.equal("C07.24", 0.65625, removed(at_8), "removed at N = 8",
                fmt::format("{:.4f} at N = 64", removed(6)), removed(6) < 0.75);
   s.rows.equal("C07.25", 2, from[1][1], "ranks of 80 GB hold 7B at stage 1",
-               fmt::format("of 24 GB: {} at stage 2, {} at stage 3; one rank needs {} GB at any",
-                           from[2][0], from[3][0], gb(3, 0)),
+               fmt::format("of 24 GB: {} at stage 2, {} at stage 3, and for a step {} and {}; one "
+                           "rank needs {} GB at any",
+                           from[2][0], from[3][0], s.figure.step_from[2][0],
+                           s.figure.step_from[3][0], gb(3, 0)),
                gb(3, 0) == 112);
 }
 

@@ -1,4 +1,6 @@
 // Checkpoints that are not whole, not ours, or of something else; and saves that end half-way.
+#include <sys/stat.h>
+
 #include "ch07_zero/checkpoint_cases.hpp"
 
 namespace fivecuts::zero_redundancy {
@@ -48,6 +50,28 @@ class Damage {
 
 void flip(std::string& bytes, std::size_t at, int bit = 0) {
   bytes[at] = static_cast<char>(bytes[at] ^ 1 << bit);
+}
+
+// A pipe, a device or a folder in the place of a file: refused, and not waited for.
+RANK_TEST(Damage, WhatIsNoFileIsNotOpened) {
+  Communicator comm = dp();
+  Damage damage(comm);
+  const std::string shard = fmt::format("rank-{}.safetensors", comm.size() - 1);
+  for (const std::string& name : {shard, std::string("manifest.json")}) {
+    const auto in_its_place = [&](const std::function<void(const fs::path&)>& make) {
+      const std::string said = damage.refusal_after([&](const fs::path& copy, const fs::path&) {
+        const fs::path file = (name == shard ? shards_in(copy) : copy) / name;
+        fs::remove(file);
+        make(file);
+      });
+      EXPECT_TRUE(said.starts_with("failure: cannot read '") && has(said, name) &&
+                  has(said, "it is no plain file") && !has(said, "BUT"))
+          << said;
+    };
+    in_its_place([](const fs::path& file) { EXPECT_EQ(mkfifo(file.c_str(), 0600), 0); });
+    in_its_place([](const fs::path& file) { fs::create_directory(file); });
+    in_its_place([](const fs::path& file) { fs::create_symlink("/dev/zero", file); });
+  }
 }
 
 RANK_TEST(Damage, OfAShardIsRefused) {

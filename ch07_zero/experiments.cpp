@@ -56,8 +56,8 @@ std::vector<StageRow> climb(Context& context, Communicator& comm, const Digits& 
     if (capped && setting.stage != chosen) continue;  // another may not fit
     StageRow row{.stage = setting.stage};
     const std::int64_t mine = part_of(o.batch, comm.size(), comm.rank()).count;
-    row.ranks = comm.gather(step_cost(context, comm, data_parallel::model_of(o), mine,
-                                      setting.settings(), o.micro_batches));
+    row.ranks = comm.gather(
+        step_cost(context, comm, setting.model(), mine, setting.settings(), o.micro_batches));
     if (!context.device.dry()) {
       const Outcome outcome = train_alone(context, comm, digits, setting);
       row.hash = outcome.hash;

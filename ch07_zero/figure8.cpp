@@ -18,7 +18,8 @@ std::string figure8_text(const Figure8& figure) {
   std::vector<std::string> header = {"stage"};
   for (const int n : Figure8::ranks) header.push_back(fmt::format("N = {}", n));
   for (const std::int64_t cap : Figure8::caps) {
-    header.push_back(fmt::format("fits {:.0f} GB from", gb(cap)));
+    header.push_back(fmt::format("{:.0f} GB: at rest", gb(cap)));
+    header.emplace_back("a step");
   }
   header.emplace_back("7.5B, N = 64");
   Table table(header);
@@ -26,9 +27,11 @@ std::string figure8_text(const Figure8& figure) {
     std::vector<std::string> row = {std::to_string(stage)};
     for (const std::int64_t bytes : figure.bytes[stage])
       row.push_back(fmt::format("{}", gb(bytes)));
-    for (const int n : figure.fits_from[stage]) {
-      row.push_back(n == 0 ? fmt::format("not to {}", Figure8::most_ranks)
-                           : fmt::format("N = {}", n));
+    for (std::size_t k = 0; k < Figure8::caps.size(); ++k) {
+      for (const int n : {figure.at_rest_from[stage][k], figure.step_from[stage][k]}) {
+        row.push_back(n == 0 ? fmt::format("not to {}", Figure8::most_ranks)
+                             : fmt::format("from {}", n));
+      }
     }
     row.push_back(fmt::format("{:.1f}", gb(figure.paper[stage])));
     table.row(row);

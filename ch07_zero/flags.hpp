@@ -10,7 +10,7 @@ struct Options {
   std::int64_t stage = 3;
   bool no_prefetch = false;
   Setting setting{};
-  std::optional<std::filesystem::path> figure{}, plot{};
+  const CLI::Option *layers = nullptr, *width = nullptr;  ///< to see whether they were given
   TrainingFiles files{};
 };
 
@@ -27,8 +27,14 @@ inline void declare(CLI::App& app, Options& o) {
   add_count(app, "--micro-batches", t.micro_batches, 1, 1438,
             "parts in which each rank computes its rows");
   add_count(app, "--epochs", t.epochs, 1, 1000, "passes over the digits");
-  add_count(app, "--layers", t.layers, 1, 1000, "layers of the model");
-  add_count(app, "--width", t.width, 1, 1'000'000, "width of its hidden layers");
+  o.layers = add_count(app, "--layers", t.layers, 1, 1000, "layers of the model");
+  o.width = add_count(app, "--width", t.width, 1, 1'000'000, "width of its hidden layers");
+  app.add_option_function<std::string>(
+         "--model", [&o](const std::string& name) { o.setting.seven_billion = name == "7B"; },
+         "one for the digits, or figure 8's of 7B exactly, 70 layers of 10,000 x 10,000 (dry)")
+      ->check(CLI::IsMember({"digits", "7B"}))
+      ->type_name("NAME")
+      ->default_str("digits");
   add_count(app, "--seed", t.seed, 0, INT32_MAX, "of the weights and the order of the data");
   add_positive(app, "--learning-rate", t.learning_rate, 0.01, "of Adam");
   app.add_option_function<std::string>(
@@ -47,19 +53,10 @@ inline void declare(CLI::App& app, Options& o) {
   app.add_option("--export", o.files.weights,
                  "write the weights of all layers as one safetensors file")
       ->type_name("FILE");
-  app.add_option("--figure", o.figure, "write live memory over a step (figure 7) as SVG")
+  app.add_option("--figure", o.files.figure, "write live memory over a step (figure 7) as SVG")
       ->type_name("FILE");
-  app.add_option("--plot", o.plot, "write model state over ranks (figure 8) as SVG")
+  app.add_option("--plot", o.files.plot, "write model state over ranks (figure 8) as SVG")
       ->type_name("FILE");
-}
-
-/// Whether the path leads into `folder`.
-inline bool lies_in(const std::filesystem::path& file, const std::filesystem::path& folder) {
-  const auto of = [](const std::filesystem::path& path) {
-    return std::filesystem::absolute(path).lexically_normal();
-  };
-  const auto relative = of(file).lexically_relative(of(folder / ""));
-  return !relative.empty() && *relative.begin() != "..";
 }
 
 /// The setting that the flags describe. Throws UsageError, before any communication.
@@ -68,25 +65,6 @@ inline Setting settled(const Options& o, int ranks, bool dry) {
   setting.stage = static_cast<int>(o.stage);
   setting.prefetch = !o.no_prefetch;
   const data_parallel::TrainingOptions& t = setting.training;
-  if (o.figure && o.figure == o.plot) {
-    throw UsageError(
-        fmt::format("--figure and --plot would both be written to '{}'; give two files, as in "
-                    "--figure step.svg --plot state.svg",
-                    o.figure->string()));
-  }
-  if (o.files.weights && (o.files.weights == o.figure || o.files.weights == o.plot)) {
-    throw UsageError(
-        fmt::format("--export and a picture would both be written to '{}'; give two files, as in "
-                    "--export model.safetensors --plot state.svg",
-                    o.files.weights->string()));
-  }
-  for (const auto& folder : {o.files.save, o.files.resume}) {
-    if (!o.files.weights || !folder || !lies_in(*o.files.weights, *folder)) continue;
-    throw UsageError(
-        fmt::format("--export would write into the checkpoint '{}'; give a file elsewhere, as in "
-                    "--export model.safetensors",
-                    folder->string()));
-  }
   if (o.no_prefetch && o.stage < 3) {
     throw UsageError(fmt::format(
         "--no-prefetch is about gathering parameters, which stage {} keeps whole; give it with "
@@ -97,6 +75,13 @@ inline Setting settled(const Options& o, int ranks, bool dry) {
     throw UsageError(
         "--save, --resume and --export are about numbers, and a dry run has none; give --device "
         "cpu, or leave them out");
+  }
+  if (setting.seven_billion && !dry) {
+    throw UsageError("--model 7B is for a dry run; add --device meta");
+  }
+  if (setting.seven_billion && o.layers->count() + o.width->count() > 0) {
+    throw UsageError(
+        "--model 7B has 70 layers of 10,000 x 10,000; leave out --layers and --width, or --model");
   }
   // Deeper models and larger steps amplify rounding until no comparison with golden means anything.
   if (!dry && (t.layers > 8 || t.width > 4096)) {

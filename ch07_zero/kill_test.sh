@@ -1,7 +1,8 @@
 #!/bin/sh
 # kill_test.sh ROUNDS COMMAND...: starts COMMAND, a run of ch07_zero that saves after every step, kills all of its
 # ranks at a random moment soon after it has saved, goes on from what is left, and so on. What is resumed must be,
-# bit for bit, the state that a run which nobody kills has at that step. Ends with 77 where there is no /proc.
+# bit for bit, the state that a run which nobody kills has at that step, and no earlier one than the last that was
+# reported as saved: nothing is lost. Ends with 77 where there is no /proc.
 set -u
 rounds=$1
 shift
@@ -42,19 +43,32 @@ states() {  # "step state" of the lines that name them
   sed -nE "s/^ *($1) .* at step ([0-9]+)[:,].*, state ([0-9a-f]{16})\$/\\2 \\3/p" log
 }
 
-killed=0 halves=0
+last_step() {  # of the last line of the log that says "saved" or "resumed"; 0 without one
+  states "$1" | tail -1 | awk '{step = $1} END {print step + 0}'
+}
+resume() {
+  start "$@" --save state --resume state
+  wait_for '^resumed state at step'
+  [ "$(last_step resumed)" -ge "$reported" ] && return
+  echo "kill_test: after kill $killed step $reported was reported as saved, and this was resumed:"
+  cat log
+  exit 1
+}
+
+killed=0 halves=0 reported=0
 while [ "$killed" -lt "$rounds" ]; do
-  if [ "$killed" -eq 0 ]; then start "$@" --save state; else start "$@" --save state --resume state; fi
+  if [ "$killed" -eq 0 ]; then start "$@" --save state; else resume "$@"; fi
   wait_for '^  saved state at step'
   sleep "$(awk -v seed="$killed" 'BEGIN {srand(seed * 7919 + 1); print rand() * 0.15}')"
   end
   killed=$((killed + 1))
+  reported=$(last_step saved)
   states 'saved|resumed' >>found
   if [ "$(find state | grep -c 'save-[0-9]*$')" -ne 1 ] || find state | grep -q 'part$'; then
     halves=$((halves + 1))
   fi
 done
-start "$@" --save state --resume state
+resume "$@"
 wait_for '^  saved state at step'
 end
 states 'saved|resumed' >>found

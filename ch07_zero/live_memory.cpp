@@ -1,9 +1,11 @@
 #include "ch07_zero/live_memory.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
+#include <optional>
+#include <utility>
 
-#include "common/observe/svg.hpp"
 #include "common/observe/time_axis.hpp"
 #include "common/support/units.hpp"
 
@@ -11,16 +13,6 @@ namespace fivecuts::zero_redundancy {
 namespace {
 
 constexpr std::size_t parameter = 0, gradient = 1;  // in a MemoryLedger::Live
-
-std::int64_t total(const MemoryLedger::Live& live) {
-  return std::accumulate(live.begin(), live.end(), std::int64_t{0});
-}
-
-std::int64_t most(const Figure7& figure) {
-  std::int64_t largest = 1;
-  for (const Moment& moment : figure.moments) largest = std::max(largest, total(moment.live));
-  return largest;
-}
 
 /// What a change of live bytes means.
 std::string change(const MemoryLedger::Live& before, const MemoryLedger::Live& after) {
@@ -31,30 +23,104 @@ std::string change(const MemoryLedger::Live& before, const MemoryLedger::Live& a
   return "";
 }
 
-/// The events worth a line: what spans are named after, and each run of messages on a lane.
-std::vector<Event> worth_a_line(const std::vector<Event>& events) {
-  std::vector<Event> kept;
-  std::array<bool, 2> sending{};  // by lane
-  for (const Event& event : events) {
-    bool& in_a_run = sending[static_cast<std::size_t>(event.lane)];
-    const bool message = event.kind == Event::Kind::message && event.name == "exchange";
-    const bool span = event.name == "forward" || event.name == "backward" ||
-                      event.name == "weight gradient" || event.name == "update";
-    if (span || (message && !in_a_run)) kept.push_back(event);
-    if (span) sending = {};
-    if (message) in_a_run = true;
+/// A trainer that says which layer is at work, and what its events are about.
+class WatchedTrainer : public Trainer {
+ public:
+  WatchedTrainer(Context& context, const World& world)
+      : Trainer(context.device, context.world, world.model, 1, world.settings),
+        log_(context.clock.log()) {}
+
+  std::size_t layer() const { return layer_; }  ///< whose memory comes or goes now
+  /// Of each event on the compute lane, as far as the updates: the layer, and what messages are.
+  const std::vector<std::pair<std::size_t, const char*>>& about() const { return about_; }
+  const std::vector<std::size_t>& gathered() const { return gathered_; }  ///< on the comm lane
+
+ protected:
+  void start_gather(std::size_t k) override {
+    if (settings_.stage == 3 && layers_[k].gathered == nullptr && log_.recording()) {
+      gathered_.push_back(k);
+    }
+    const std::size_t before = std::exchange(layer_, k);
+    Trainer::start_gather(k);
+    layer_ = before;
   }
-  return kept;
+  void after_forward(std::size_t k, Saved& saved) override {
+    note(k, "");
+    layer_ = k;
+    Trainer::after_forward(k, saved);
+  }
+  void backward(std::size_t k, Saved& saved, Tensor dy, Tensor dx, bool last) override {
+    layer_ = k;
+    Trainer::backward(k, saved, dy, dx, last);
+  }
+  void reduce(std::size_t k, Tensor whole, bool last) override {
+    note(k, "");
+    Trainer::reduce(k, whole, last);
+    note(k, settings_.stage == 0 ? "all-reduce" : "reduce-scatter");
+  }
+
+ private:
+  void note(std::size_t k, const char* messages) {
+    std::size_t events = 0;
+    for (const Event& event : log_.events()) events += event.lane == Lane::compute ? 1 : 0;
+    about_.resize(events, {k, messages});
+  }
+
+  const EventLog& log_;
+  std::size_t layer_ = 0;
+  std::vector<std::pair<std::size_t, const char*>> about_;
+  std::vector<std::size_t> gathered_;
+};
+
+bool is_message(const Event& event) {
+  return event.kind == Event::Kind::message && event.name == "exchange";
+}
+
+/// What is computed under a name of its own, and what is sent, a run of messages in one.
+std::vector<Bar> bars_of(const std::vector<Event>& events, const WatchedTrainer& trainer) {
+  std::vector<Bar> bars;
+  std::array<std::optional<std::size_t>, 2> sending{};  // by lane: the bar of the run
+  const std::int64_t on_comm_lane = std::ranges::count_if(
+      events, [](const Event& e) { return is_message(e) && e.lane == Lane::comm; });
+  const std::vector<std::size_t>& gathered = trainer.gathered();
+  const std::size_t of_a_gather =  // they all have as many messages
+      gathered.empty() ? 1 : static_cast<std::size_t>(on_comm_lane) / gathered.size();
+  std::size_t computed = 0, gathers = 0, updates = 0;
+  for (const Event& event : events) {
+    auto& run = sending[static_cast<std::size_t>(event.lane)];
+    std::size_t layer = 0;
+    std::string what = event.name;
+    if (event.lane == Lane::compute) {
+      updates += event.name == "update" ? 1 : 0;
+      const bool before = computed < trainer.about().size();
+      layer = before ? trainer.about()[computed].first : updates - 1;
+      if (is_message(event)) what = before ? trainer.about()[computed].second : "all-gather";
+      ++computed;
+    } else if (is_message(event)) {
+      if (gathers % of_a_gather == 0) run.reset();
+      layer = gathered[gathers++ / of_a_gather];
+      what = "all-gather";
+    }
+    const bool computes =
+        what == "forward" || what == "backward" || what == "weight gradient" || what == "update";
+    if (computes || (is_message(event) && !run)) {
+      bars.push_back({what, fmt::format("{} {}", what, layer + 1), event.start, event.end});
+      run = bars.size() - 1;
+    }
+    if (is_message(event)) bars[*run].end = event.end;
+    if (computes) run.reset();
+  }
+  return bars;
 }
 
 struct Watched {
   std::vector<Moment> changes;
-  std::vector<Event> events;
-  double start = 0, seconds = 0;
+  std::vector<Bar> bars;
+  double seconds = 0;
 };
 
 Watched watch_step(Context& context, const World& world) {
-  Trainer trainer(context.device, context.world, world.model, 1, world.settings);
+  WatchedTrainer trainer(context, world);
   const Shard rows{Buffer(context.device, Category::activation, world.rows, world.model[0].in,
                           world.settings.precision),
                    Buffer(context.device, Category::activation, 1, world.rows, DType::i64),
@@ -62,7 +128,7 @@ Watched watch_step(Context& context, const World& world) {
   const std::span<const Shard> batch(&rows, 1);
   trainer.step(batch, {});  // its work memory is there from now on
   Watched watched;
-  watched.start = context.clock.now();
+  const double start = context.clock.now();
   context.clock.log().record(true);
   MemoryLedger::Live at_rest{};
   for (const Category c : all_categories) {
@@ -70,16 +136,42 @@ Watched watch_step(Context& context, const World& world) {
   }
   watched.changes.push_back({0, "at rest", at_rest});
   context.memory.watch([&](const MemoryLedger::Live& live) {
-    watched.changes.push_back({context.clock.now() - watched.start, "", live});
+    std::string what = change(watched.changes.back().live, live);
+    if (!what.empty()) what += fmt::format(" {}", trainer.layer() + 1);
+    watched.changes.push_back({context.clock.now() - start, what, live});
   });
   trainer.step(batch, {});
   context.memory.watch(nullptr);
-  watched.seconds = context.clock.now() - watched.start;
-  watched.events = context.clock.log().events();
+  watched.seconds = context.clock.now() - start;
+  watched.bars = bars_of(context.clock.log().events(), trainer);
+  for (Bar& bar : watched.bars) bar.start -= start, bar.end -= start;
   return watched;
 }
 
+/// From `began` of a layer to `ended`, each time.
+void add_whole(Figure7& figure, const char* began, const char* ended) {
+  for (auto from = figure.moments.begin(); from != figure.moments.end(); ++from) {
+    if (!from->what.starts_with(began) || from->what.size() == std::strlen(began)) continue;
+    const std::string layer = from->what.substr(std::strlen(began));
+    const auto to = std::find_if(from, figure.moments.end(),
+                                 [&](const Moment& m) { return m.what == ended + layer; });
+    if (to == figure.moments.end()) continue;
+    figure.bars.push_back(
+        {"layer" + layer, fmt::format("{}–{}", began, ended), from->time, to->time});
+  }
+}
+
 }  // namespace
+
+std::int64_t Moment::total() const {
+  return std::accumulate(live.begin(), live.end(), std::int64_t{0});
+}
+
+std::int64_t Figure7::most() const {
+  std::int64_t largest = 1;
+  for (const Moment& moment : moments) largest = std::max(largest, moment.total());
+  return largest;
+}
 
 Figure7 figure7(const World& world) {
   CommonOptions options;
@@ -89,31 +181,25 @@ Figure7 figure7(const World& world) {
                             return watch_step(context, world);
                           }).front();
   Figure7 figure{world.settings.stage, world.ranks,     world.settings.prefetch,
-                 world.cluster->unit,  watched.seconds, {}};
-  MemoryLedger::Live live{};
-  std::vector<Moment> moments = watched.changes;
-  for (Moment& moment : moments) {
-    if (moment.what.empty()) moment.what = change(live, moment.live);
-    live = moment.live;
-  }
-  for (const Event& event : worth_a_line(watched.events)) {
-    const bool message = event.kind == Event::Kind::message;
-    const char* lane = event.lane == Lane::comm ? "messages, comm lane" : "messages";
-    moments.push_back({event.start - watched.start, message ? lane : event.name, {}});
-  }
+                 world.cluster->unit,  watched.seconds, watched.changes,
+                 watched.bars};
+  for (const Bar& bar : watched.bars) figure.moments.push_back({bar.start, bar.what, {}});
   // What comes at the same time as memory does, comes after it: it needs that memory.
-  std::ranges::stable_sort(moments, {}, &Moment::time);
-  for (Moment& moment : moments) {
-    if (total(moment.live) == 0) moment.live = live;
+  std::ranges::stable_sort(figure.moments, {}, &Moment::time);
+  MemoryLedger::Live live{};
+  for (Moment& moment : figure.moments) {
+    if (moment.total() == 0) moment.live = live;
     live = moment.live;
   }
-  figure.moments = std::move(moments);
+  add_whole(figure, "gather", "release");
+  add_whole(figure, "gradient", "let go");
+  std::ranges::stable_sort(figure.bars, {}, &Bar::start);
   return figure;
 }
 
 std::string figure7_text(const Figure7& figure) {
   constexpr double cells = 56;
-  const double scale = cells / static_cast<double>(most(figure));
+  const double scale = cells / static_cast<double>(figure.most());
   std::string text;
   for (const Moment& moment : figure.moments) {
     if (moment.what.empty()) continue;
@@ -125,56 +211,14 @@ std::string figure7_text(const Figure7& figure) {
       const auto cell = static_cast<std::size_t>(until + 0.5);
       if (cell > bar.size()) bar.resize(cell, letters[static_cast<std::size_t>(c)]);
     }
-    text += fmt::format("  {:>9}  {:19}  {:{}}  {}\n", show_time(moment.time, figure.slots),
+    text += fmt::format("  {:>9}  {:17}  {:{}}  {}\n", show_time(moment.time, figure.slots),
                         moment.what, bar, static_cast<int>(cells),
-                        show_bytes(static_cast<double>(total(moment.live))));
+                        show_bytes(static_cast<double>(moment.total())));
   }
-  return text + "  P parameters, G gradients, O optimizer state, A activations, W work memory\n";
-}
-
-std::string figure7_svg(const Figure7& figure) {
-  constexpr double left = 70, top = 66, width = 760, height = 300;
-  const double y_scale = height / static_cast<double>(most(figure));
-  const double x_scale = figure.seconds > 0 ? width / figure.seconds : 0;
-  const std::string title =
-      fmt::format("Live memory of a rank over a step of ZeRO stage {}, {} ranks{}", figure.stage,
-                  figure.ranks, figure.stage == 3 && !figure.prefetch ? ", without prefetch" : "");
-  Svg svg;
-  svg.text(0, 0, title, {15, Svg::Align::left, "ink", true});
-  double key = 0;
-  for (const Category c : all_categories) {
-    svg.box({key, 16, 11, 11}, Svg::fill(static_cast<std::size_t>(c)));
-    svg.text(key + 16, 26, name_of(c), {12});
-    key += 34 + text_width(name_of(c), 12);
-  }
-  for (const double part : {0.0, 0.5, 1.0}) {
-    svg.line(left, top + height * (1 - part), left + width, top + height * (1 - part), "grid");
-    svg.text(left - 6, top + height * (1 - part) + 4,
-             show_bytes(part * static_cast<double>(most(figure))),
-             {11, Svg::Align::right, "faint"});
-  }
-  for (std::size_t k = 0; k < figure.moments.size(); ++k) {
-    const Moment& moment = figure.moments[k];
-    const double end = k + 1 < figure.moments.size() ? figure.moments[k + 1].time : figure.seconds;
-    const double x = left + moment.time * x_scale, wide = (end - moment.time) * x_scale;
-    if (wide <= 0) continue;
-    svg.begin_group(fmt::format("{} {}: {}", show_time(moment.time, figure.slots), moment.what,
-                                show_bytes(static_cast<double>(total(moment.live)))));
-    double y = top + height;
-    for (const Category c : all_categories) {
-      const double tall = static_cast<double>(moment.live[static_cast<std::size_t>(c)]) * y_scale;
-      if (tall <= 0) continue;
-      y -= tall;
-      svg.box({x, y, wide, tall}, Svg::fill(static_cast<std::size_t>(c)));
-    }
-    svg.end_group();
-  }
-  const TimeAxis axis(figure.seconds, width, 80, figure.slots);
-  for (const TimeAxis::Tick& tick : axis.ticks()) {
-    svg.line(left + tick.at, top + height, left + tick.at, top + height + 5, "faint");
-    svg.text(left + tick.at, top + height + 18, tick.label, {11, Svg::Align::middle, "faint"});
-  }
-  return svg.document(title);
+  return text + "  P parameters, G gradients, O optimizer state, A activations, W work memory\n" +
+         "  gather k: room for all of layer k, which the all-gather k fills; let go k: of its "
+         "whole "
+         "gradient\n";
 }
 
 }  // namespace fivecuts::zero_redundancy

@@ -1,5 +1,6 @@
 // Figure 7: the order of what happens to a layer, and the bytes that it has meanwhile.
 #include <algorithm>
+#include <map>
 
 #include "ch07_zero/live_memory.hpp"
 #include "ch07_zero/test_cases.hpp"
@@ -32,22 +33,50 @@ std::int64_t most(const Figure7& figure, std::size_t category) {
 
 constexpr const char* of_one_layer =
     "at rest\n"
-    "gather\nmessages, comm lane\nforward\nrelease\n"
-    "gather\nmessages, comm lane\nbackward\nrelease\n"
-    "gradient\nweight gradient\nmessages\nlet go\n"
-    "update\n";
+    "gather 1\nall-gather 1\nforward 1\nrelease 1\n"
+    "gather 1\nall-gather 1\nbackward 1\nrelease 1\n"
+    "gradient 1\nweight gradient 1\nreduce-scatter 1\nlet go 1\n"
+    "update 1\n";
 
 RANK_TEST(Figure7, ShowsTheLifeOfALayer) {
   if (test_context().rank() > 0) return;
   EXPECT_EQ(order(drawn(3, false, 1)), of_one_layer);
   EXPECT_EQ(order(drawn(3, true, 1)), of_one_layer);  // there is no next layer
-  EXPECT_TRUE(order(drawn(3, true)).starts_with("at rest\ngather\nmessages, comm lane\ngather\n"))
+  EXPECT_TRUE(
+      order(drawn(3, true)).starts_with("at rest\ngather 1\nall-gather 1\ngather 2\nforward 1\n"))
       << "the second layer is on its way before the first is computed";
   EXPECT_EQ(order(drawn(2, true, 1)),
-            "at rest\nforward\nbackward\ngradient\nweight gradient\nmessages\nlet go\nupdate\n"
-            "messages\n");
+            "at rest\nforward 1\nbackward 1\ngradient 1\nweight gradient 1\nreduce-scatter 1\n"
+            "let go 1\nupdate 1\nall-gather 1\n");
   EXPECT_EQ(order(drawn(0, true, 1)),
-            "at rest\nforward\nbackward\nweight gradient\nmessages\nupdate\n");
+            "at rest\nforward 1\nbackward 1\nweight gradient 1\nall-reduce 1\nupdate 1\n");
+}
+
+// In the order of the layers, and then in the reverse order; each is whole twice.
+RANK_TEST(Figure7, NamesTheLayers) {
+  if (test_context().rank() > 0) return;
+  for (const bool prefetch : {true, false}) {
+    const Figure7 figure = drawn(3, prefetch);
+    std::map<std::string, std::string> layers;
+    for (const Moment& moment : figure.moments) {
+      const std::string& what = moment.what;
+      layers[what.substr(0, what.rfind(' '))] += what.substr(what.rfind(' ') + 1);
+    }
+    for (const char* twice : {"gather", "all-gather", "release"})
+      EXPECT_EQ(layers[twice], "123321");
+    for (const char* up : {"forward", "update"}) EXPECT_EQ(layers[up], "123");
+    for (const char* down :
+         {"backward", "gradient", "weight gradient", "reduce-scatter", "let go"}) {
+      EXPECT_EQ(layers[down], "321") << down;
+    }
+    for (const char* row : {"layer 1", "layer 2", "layer 3"}) {
+      const auto of_row = [&](const Bar& bar) { return bar.row == row && bar.end > bar.start; };
+      EXPECT_EQ(std::ranges::count_if(figure.bars, of_row), 3) << row;
+    }
+    for (const char* label : {">layer 1<", ">forward<", ">reduce-scatter<", ">all-gather<"}) {
+      EXPECT_NE(figure7_svg(figure).find(label), std::string::npos) << label;
+    }
+  }
 }
 
 // Layers of 200 MB, a quarter of each kept.

@@ -22,16 +22,20 @@ bool show_worlds(Context& context, const Setting& setting, const Digits& digits,
                  const std::optional<OutputFile>& figure, const std::optional<OutputFile>& plot) {
   bool agree = true;
   context.world.on_rank_0([&] {
+    agree = show_what_leaks(context, setting.stage);
     const Figure7 seven = figure7(step_of_figure7(context, setting));
     context.say(
         "Figure 7: what a rank holds over a step at stage {}; 3 layers of 10,000 x 10,000 in bf16, "
         "{} ranks\nwith 4,096 rows each, dry, on '{}'\n{}\n",
         seven.stage, seven.ranks, context.clock.cluster().name, figure7_text(seven));
     const Figure8 eight = figure8();
-    context.say("Figure 8: GB of model state on the fullest rank, 7B in bf16, by the ledger\n{}\n",
-                figure8_text(eight));
+    context.say(
+        "Figure 8: GB of model state on the fullest rank, 7B in bf16, by the ledger; and the N "
+        "from which a "
+        "card holds\nit at rest, and a step of one row too\n{}\n",
+        figure8_text(eight));
     show_worlds_of(context, setting);
-    agree = show_beyond(context, digits);
+    agree = show_beyond(context, digits) && agree;
     ClaimRows claims(load_claims(source_folder() / "docs" / "claims.json"));
     measure_claims(context, digits, eight, claims);
     context.say("Claims of the notes\n{}", claims.text(context.options.language));
@@ -47,13 +51,14 @@ int story(Context& context, const Options& o) {
   const bool dry = context.device.dry();
   const Setting setting = settled(o, context.size(), dry);
   const data_parallel::TrainingOptions& t = setting.training;
-  const auto figure = output_file(context, o.figure, "figure", "--figure step.svg");
-  const auto plot = output_file(context, o.plot, "plot", "--plot state.svg");
+  refuse_clashes(context, o.files);
+  const auto figure = output_file(context, o.files.figure, "figure", "--figure step.svg");
+  const auto plot = output_file(context, o.files.plot, "plot", "--plot state.svg");
   const Digits digits = load_digits();
   TrainingFiles files = o.files;
   const FolderLock saving = check_files(context, digits, setting, files);
   Communicator dp = context.world.split("dp", [](int) { return 0; });
-  const ModelShape model = data_parallel::model_of(t);
+  const ModelShape model = setting.model();
   context.say(
       "ch07 ZeRO stage {}: {} rank(s) on {} over {}, {} parameters in {} layers, in {}\n"
       "global batch {}, data parallel {}, accumulation {}, rows of a micro-batch {} at most\n\n",
@@ -73,10 +78,10 @@ int story(Context& context, const Options& o) {
     ok = training_follows_golden(context, dp, digits, setting, files, result);
   }
   const std::vector<StageRow> stages = climb(context, dp, digits, setting, result.golden_weights);
-  context.say("{}: the fullest rank's bytes, what all ranks send in a step{}\n{}\n",
+  context.say("{}: the fullest rank's bytes, what all ranks send in a step{}\n{}{}\n",
               stages.size() == 1 ? "The stage alone, under --memory" : "Every stage",
-              dry ? "" : ", and the bits of the state after the same training",
-              stage_table(stages));
+              dry ? "" : ", and the bits of the state after the same training", stage_table(stages),
+              dry || stages.size() == 1 ? "" : states_text(setting));
   const auto trained = result.resumed == 0 ? std::optional(result.hash) : std::nullopt;
   if (!dry) ok = stages_agree(stages, setting, trained) && ok;
   ok = show_worlds(context, setting, digits, figure, plot) && ok;

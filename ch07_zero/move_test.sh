@@ -45,6 +45,15 @@ run 2 2 --epochs 1 --resume state
 says "^ch07_zero: 'state' has 30 steps behind it, and --epochs 1 makes 15; give --epochs 2 or more"
 run 2 3 --epochs 2 --resume state --precision bf16
 says "^ch07_zero: 'state/manifest.json' was saved with --precision fp32, and this run has --precision bf16"
+cp state/manifest.json before
+ln -s state link
+run 2 3 --epochs 2 --resume state --figure link/manifest.json
+says "^ch07_zero: --figure would write into the checkpoint 'state'"
+cmp before state/manifest.json || failed "the manifest was written over"
+mkdir state/manifest.json.part
+run 2 2 --epochs 2 --resume state --save state
+says "^ch07_zero: cannot save to 'state': cannot write 'state/manifest.json': Is a directory; give another folder"
+rmdir state/manifest.json.part
 shard=$(echo state/save-*/rank-1.safetensors)
 cp "$shard" whole
 printf 'x' | dd of="$shard" bs=1 seek=9000 conv=notrunc 2>/dev/null
@@ -53,3 +62,7 @@ says "^rank 0 of 2: '$shard' is damaged: layers.0.[a-z_]+ has other bits than we
 head -c 5000 whole >"$shard"
 run 1 3 --epochs 2 --resume state
 says "^rank 0 of 3: '$shard' has 5000 bytes and must have [0-9]+: it was cut short, or changed"
+rm "$shard"
+mkfifo "$shard"
+run 1 2 --epochs 2 --resume state
+says "^rank 0 of 2: cannot read '$shard': it is no plain file"

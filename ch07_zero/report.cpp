@@ -91,6 +91,21 @@ std::string stage_table(const std::vector<StageRow>& rows) {
   return table.text();
 }
 
+std::string states_text(const Setting& setting) {
+  if (setting.training.micro_batches == 1) return "  expected: one state, bit for bit\n";
+  return "  expected: one state at stages 0 and 1, one at 2 and 3, where ranks are added up before "
+         "micro-batches and not\n  after: sums of floats in another order have other last bits\n";
+}
+
+bool show_what_leaks(const Context& context, int stage) {
+  const std::string said = weights_outside(stage);
+  if (stage < 3) return said.empty();  // the weights lie there whole, all the time
+  context.say(
+      "What stage 3 leaks: the weights of the second layer, read after its forward pass\n  {}\n\n",
+      said.substr(0, said.rfind(" (")));  // without the place in the source
+  return !said.empty();
+}
+
 namespace {
 
 std::string fits_text(const std::vector<Fit>& fits) {
@@ -140,12 +155,16 @@ bool show_beyond(const Context& context, const Digits& digits) {
   const std::vector<std::int64_t> layers = {1430, 368, 17, 42};
   std::string filled;
   for (const int of : {3, 4, 5}) {
-    filled += fmt::format("  N = {}: {} elements for layers of {}, {} in one bucket\n", of,
-                          padding_of(layers, of), fmt::join(layers, ", "), padding_of({1857}, of));
+    const Padding cut = padding_of(layers, of), whole = padding_of({1857}, of);
+    filled += fmt::format("  N = {}: layers of {}: {} and {}; one bucket: {} and {}\n", of,
+                          fmt::join(layers, ", "), cut.held, cut.sent, whole.held, whole.sent);
   }
   context.say(
-      "Padding of 1,857 parameters, where a library's collective has parts of one size (workspace, "
-      "no model state;\nchunks of this chapter's ring differ by one element and need none)\n{}\n",
+      "Padding of 1,857 parameters, where a library's collective has parts of one size: elements "
+      "that "
+      "each rank\nholds (workspace, no model state), and that all ranks send for it in a "
+      "reduce-scatter (modelled); chunks of\nthis chapter's ring differ by one element and need "
+      "none\n{}\n",
       filled);
   context.say(
       "The same memory by other rules: T5-3B, Ψ = 2,851 M in layers of 32 M at most, d = {} "

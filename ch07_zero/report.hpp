@@ -15,6 +15,13 @@ bool training_follows_golden(Context& context, Communicator& dp, const Digits& d
 /// that the training came to.
 std::string stage_table(const std::vector<StageRow>& rows);
 
+/// How many different states the table should have.
+std::string states_text(const Setting& setting);
+
+/// Rank 0 prints what reading a weight outside its layer's pass comes to; false if it is not what
+/// the stage says.
+bool show_what_leaks(const Context& context, int stage);
+
 /// Rank 0 prints what goes over the wire, what fits, and how long a step takes, in dry worlds.
 void show_worlds_of(const Context& context, const Setting& setting);
 

@@ -30,7 +30,8 @@ fs::path folder_of(const fs::path& file) {
 
 SafeFile::SafeFile(fs::path file) : file_(std::move(file)), part_(file_) {
   part_ += ".part";
-  handle_ = open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  // O_NONBLOCK: a pipe in its place is refused, and not waited for.
+  handle_ = open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0666);
   if (handle_ < 0) cannot("write", file_);
 }
 
@@ -75,20 +76,22 @@ void sync_folder(const fs::path& folder) {
 }
 
 RangeReader::RangeReader(fs::path file) : file_(std::move(file)) {
-  handle_ = open(file_.c_str(), O_RDONLY | O_CLOEXEC);
+  handle_ = open(file_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (handle_ < 0) cannot("read", file_);
+  struct stat status {};
+  const bool known = fstat(handle_, &status) == 0;
+  if (known && S_ISREG(status.st_mode)) {
+    size_ = status.st_size;
+    return;
+  }
+  const int why = errno;
+  close(handle_);
+  errno = why;
+  if (!known) cannot("read", file_);
+  throw FileError(fmt::format("cannot read '{}': it is no plain file", file_.string()));
 }
 
 RangeReader::~RangeReader() { close(handle_); }
-
-std::int64_t RangeReader::size() const {
-  struct stat status {};
-  if (fstat(handle_, &status) != 0) cannot("read", file_);
-  if (!S_ISREG(status.st_mode)) {
-    throw FileError(fmt::format("cannot read '{}': it is no plain file", file_.string()));
-  }
-  return status.st_size;
-}
 
 void RangeReader::read(std::int64_t first, std::span<std::byte> to) {
   while (!to.empty()) {

@@ -39,18 +39,19 @@ void sync_folder(const std::filesystem::path& folder);
 /// A file that is read in ranges, and counts them.
 class RangeReader {
  public:
+  /// Throws FileError unless it is a plain file: a pipe would let its reader wait for ever.
   explicit RangeReader(std::filesystem::path file);
   RangeReader(const RangeReader&) = delete;
   ~RangeReader();
 
-  std::int64_t size() const;                               ///< of the file
+  std::int64_t size() const { return size_; }              ///< of the file, when it was opened
   void read(std::int64_t first, std::span<std::byte> to);  ///< all of it, or FileError
   std::int64_t bytes() const { return bytes_; }            ///< read so far
 
  private:
   std::filesystem::path file_;
   int handle_ = -1;
-  std::int64_t bytes_ = 0;
+  std::int64_t size_ = 0, bytes_ = 0;
 };
 
 }  // namespace fivecuts::zero_redundancy

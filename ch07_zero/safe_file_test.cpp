@@ -1,4 +1,6 @@
 // The format, by a reader of its own, and files that are there whole or not at all.
+#include <sys/stat.h>
+
 #include <nlohmann/json.hpp>
 
 #include "ch07_zero/checkpoint_cases.hpp"
@@ -58,6 +60,9 @@ ONE_RANK_TEST(SafeFile, IsThereWholeOrNotAtAll) {
   EXPECT_EQ(text_of(file), "first");
   EXPECT_FALSE(fs::exists(part));
   EXPECT_THROW(SafeFile(folder / "no/file"), FileError);
+  ASSERT_EQ(mkfifo(part.c_str(), 0600), 0);
+  EXPECT_THROW(SafeFile{file}, FileError) << "nobody reads at the other end";
+  fs::remove(part);
   fs::create_directory(folder / "taken");
   SafeFile out(folder / "taken");
   EXPECT_THROW(out.commit(), FileError);

@@ -53,13 +53,29 @@ bool is_manifest(const std::string& name) {
   return name == manifest_name || name == std::string(manifest_name) + ".part";
 }
 
+/// look() at a folder that a run is to save to. What the system says of it, or of a file in it, is
+/// wrong use before the run has begun.
+template <class F>
+void or_refuse(const fs::path& folder, const F& look) {
+  const auto refuse = [&](const std::string& why) {
+    throw UsageError(
+        fmt::format("cannot save to '{}': {}; give another folder, as in --save state.tmp",
+                    folder.string(), why));
+  };
+  try {
+    look();
+  } catch (const fs::filesystem_error& error) {
+    refuse(error.code().message());
+  } catch (const FileError& error) {
+    refuse(error.what());
+  }
+}
+
 fs::path parent_of(const fs::path& folder) {
   return fs::absolute(folder / "..").lexically_normal();
 }
 
-}  // namespace
-
-void refuse_other_things(const fs::path& folder) {
+void refuse_what_is_not_ours(const fs::path& folder) {
   if (folder.empty()) throw UsageError("--save takes a folder, as in --save state.tmp");
   if (!fs::exists(fs::symlink_status(folder))) {
     const fs::path parent = parent_of(folder);
@@ -81,6 +97,12 @@ void refuse_other_things(const fs::path& folder) {
                     "for checkpoints alone, as in --save state.tmp",
                     folder.string(), name));
   }
+}
+
+}  // namespace
+
+void refuse_other_things(const fs::path& folder) {
+  or_refuse(folder, [&] { refuse_what_is_not_ours(folder); });
 }
 
 std::string next_save(const fs::path& folder) {
@@ -114,13 +136,14 @@ void remove_other_saves(const fs::path& folder, const std::string& kept) {
   }
 }
 
-FolderLock::FolderLock(const fs::path& folder, int tenths_of_a_second) {
-  if (fs::create_directory(folder)) sync_folder(parent_of(folder));
+FolderLock::FolderLock(const fs::path& folder, int tenths_of_a_second) : FolderLock() {
+  or_refuse(folder, [&] {
+    if (fs::create_directory(folder)) sync_folder(parent_of(folder));
+  });
   handle_ = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   for (int tries = 0; handle_ >= 0 && flock(handle_, LOCK_EX | LOCK_NB) != 0; ++tries) {
-    if (errno != EWOULDBLOCK) return;
+    if (errno != EWOULDBLOCK) break;
     if (tries == tenths_of_a_second) {
-      close(handle_);
       throw UsageError(
           fmt::format("another run saves to '{}'; wait for its end, or give another folder, as in "
                       "--save other.tmp",
@@ -128,6 +151,7 @@ FolderLock::FolderLock(const fs::path& folder, int tenths_of_a_second) {
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
+  or_refuse(folder, [&] { SafeFile(folder / manifest_name); });  // can be made, and is gone again
 }
 
 FolderLock::~FolderLock() {

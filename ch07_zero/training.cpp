@@ -71,6 +71,13 @@ double total(const Communicator& comm, double mine) {
 
 }  // namespace
 
+ModelShape large_case(std::int64_t layers) {
+  return {static_cast<std::size_t>(layers), {10'000, 10'000, false, true, false}};
+}
+
+ModelShape Setting::model() const {
+  return seven_billion ? large_case(70) : data_parallel::model_of(training);
+}
 Settings Setting::settings() const { return {stage, training.precision, prefetch, clip}; }
 
 std::vector<float> whole(const Trainer& trainer, std::size_t k, Kind kind,
@@ -137,7 +144,7 @@ TrainingResult train(Context& context, Communicator& comm, const Digits& digits,
   const Tolerance early = o.precision == DType::f32
                               ? within.trained_weights
                               : Tolerance{within.early_steps * o.learning_rate, 0};
-  const ModelShape shape = data_parallel::model_of(o);
+  const ModelShape shape = setting.model();
   const double clip = setting.clip > 0 ? setting.clip : std::numeric_limits<double>::infinity();
   Trainer trainer(context.device, comm, shape, setting.seed(), setting.settings());
   golden::Model golden(shape, setting.seed());
@@ -183,8 +190,7 @@ TrainingResult train(Context& context, Communicator& comm, const Digits& digits,
 
 Outcome train_alone(Context& context, Communicator& comm, const Digits& digits,
                     const Setting& setting, const Make& make) {
-  const auto made = make(context.device, comm, data_parallel::model_of(setting.training),
-                         setting.seed(), setting.settings());
+  const auto made = make(context.device, comm, setting.model(), setting.seed(), setting.settings());
   Trainer& trainer = *made;
   for (std::int64_t e = 0; e < setting.training.epochs; ++e) {
     for_batches(digits, setting, e, [&](const std::vector<std::int64_t>& rows) {

@@ -5,13 +5,18 @@
 
 namespace fivecuts::zero_redundancy {
 
+/// `layers` layers of 10,000 x 10,000: 70 are 7B exactly, 75 are the ZeRO paper's 7.5B.
+ModelShape large_case(std::int64_t layers);
+
 /// What a run trains, and how; `training` without ch02's rungs and overlap.
 struct Setting {
   data_parallel::TrainingOptions training{};
   int stage = 3;
   bool prefetch = true;
   double clip = 0;
+  bool seven_billion = false;  ///< 7B instead of a model for the digits; dry
 
+  ModelShape model() const;
   Settings settings() const;
   std::uint64_t seed() const { return static_cast<std::uint64_t>(training.seed); }
 };

@@ -9,6 +9,8 @@
 namespace fivecuts::zero_redundancy {
 namespace {
 
+namespace fs = std::filesystem;
+
 /// "11.96 KB a rank": the most of all ranks.
 std::string a_rank(const Communicator& comm, std::int64_t bytes) {
   const auto all = comm.gather(bytes);
@@ -16,19 +18,60 @@ std::string a_rank(const Communicator& comm, std::int64_t bytes) {
 }
 
 /// A SafeFile is written beside its place, and takes what lies there for a crash's.
-void refuse_part_of(const std::filesystem::path& file) {
-  const std::filesystem::path part = file.string() + ".part";
-  if (!std::filesystem::exists(std::filesystem::symlink_status(part))) return;
+void refuse_part_of(const fs::path& file) {
+  const fs::path part = file.string() + ".part";
+  if (!fs::exists(fs::symlink_status(part))) return;
   throw UsageError(fmt::format(
       "'{}' is where the weights would be written first; remove it, or give --export another file",
       part.string()));
 }
 
+/// Whether what is written to `file` would land in `folder`, or in its place. Behind links, and
+/// neither need exist yet.
+bool lies_in(const fs::path& file, const fs::path& folder) {
+  std::error_code unreachable;  // nor can it be written then
+  fs::path at = fs::weakly_canonical(fs::absolute(file, unreachable), unreachable);
+  const fs::path without_slash = (folder / "").parent_path();
+  for (; !unreachable; at = at.parent_path()) {
+    if (same_file(at, without_slash)) return true;
+    if (at == at.parent_path()) break;
+  }
+  return false;
+}
+
 }  // namespace
+
+void refuse_clashes(const Context& context, const TrainingFiles& files) {
+  struct Output {
+    const char *flag, *example;
+    const std::optional<fs::path>& file;
+  };
+  const Output outputs[] = {{"--figure", "step.svg", files.figure},
+                            {"--plot", "state.svg", files.plot},
+                            {"--export", "model.safetensors", files.weights}};
+  by_rank_0(context.world, [&] {
+    for (const Output& one : outputs) {
+      if (!one.file || one.file->empty()) continue;
+      for (const auto& folder : {files.save, files.resume}) {
+        if (!folder || folder->empty() || !lies_in(*one.file, *folder)) continue;
+        throw UsageError(fmt::format(
+            "{0} would write into the checkpoint '{1}'; give a file elsewhere, as in {0} {2}",
+            one.flag, folder->string(), one.example));
+      }
+      for (const Output* other = outputs; other != &one; ++other) {
+        if (!other->file || !same_file(*one.file, *other->file)) continue;
+        throw UsageError(fmt::format(
+            "{0} and {1} would both be written to '{2}'; give two files, as in {0} {3} {1} {4}",
+            other->flag, one.flag, one.file->string(), other->example, one.example));
+      }
+    }
+    return std::string();
+  });
+}
 
 Recipe recipe_of(const Setting& setting) {
   const data_parallel::TrainingOptions& t = setting.training;
-  return {.model = data_parallel::model_of(t),
+  return {.model = setting.model(),
           .precision = t.precision,
           .seed = t.seed,
           .batch = t.batch,
@@ -67,7 +110,7 @@ FolderLock check_files(const Context& context, const Digits& digits, const Setti
 }
 
 std::int64_t resume_and_say(Context& context, Communicator& dp, const Setting& setting,
-                            const std::filesystem::path& folder, Trainer& trainer) {
+                            const fs::path& folder, Trainer& trainer) {
   const Resumed from = resume(trainer, dp, recipe_of(setting), folder);
   const std::string bytes = a_rank(dp, from.bytes);
   const std::uint64_t state = hash(trainer, dp);
@@ -77,7 +120,7 @@ std::int64_t resume_and_say(Context& context, Communicator& dp, const Setting& s
 }
 
 void save_and_say(Context& context, const Communicator& dp, const Setting& setting,
-                  const std::filesystem::path& folder, const Trainer& trainer, std::int64_t steps) {
+                  const fs::path& folder, const Trainer& trainer, std::int64_t steps) {
   const std::int64_t mine = save(trainer, dp, recipe_of(setting), steps, folder);
   const std::string bytes = a_rank(dp, mine);
   const std::uint64_t state = hash(trainer, dp);
@@ -85,7 +128,7 @@ void save_and_say(Context& context, const Communicator& dp, const Setting& setti
               state);
 }
 
-void export_and_say(Context& context, Communicator& dp, const std::filesystem::path& file,
+void export_and_say(Context& context, Communicator& dp, const fs::path& file,
                     const Trainer& trainer) {
   const std::int64_t bytes = export_weights(trainer, dp, file);
   context.say("exported {}: {} layers in f32, {}\n", file.string(), trainer.layers().size(),

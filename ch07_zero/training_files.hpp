@@ -1,5 +1,5 @@
 #pragma once
-// What --save, --resume and --export do in a run, and the lines that say so.
+// The files of a run: what --save, --resume and --export do, and the lines that say so.
 #include <optional>
 
 #include "ch07_zero/checkpoint.hpp"
@@ -12,13 +12,18 @@ namespace fivecuts::zero_redundancy {
 struct TrainingFiles {
   std::optional<std::filesystem::path> save{}, resume{};  ///< folders of a checkpoint
   std::optional<std::filesystem::path> weights{};         ///< what --export writes
+  std::optional<std::filesystem::path> figure{}, plot{};  ///< pictures
 };
 
 Recipe recipe_of(const Setting& setting);
 
-/// Collective, as all here. Throws UsageError, on every rank alike, if a file or folder cannot be
-/// written, if there is nothing to go on from, or if that has more steps than the run. Gives rank 0
-/// the folder to save to for as long as what it returns lives.
+/// Collective, as all here. Throws UsageError, on every rank alike, if what one flag writes would
+/// take the place of what another does, or of a part of a checkpoint.
+void refuse_clashes(const Context& context, const TrainingFiles& files);
+
+/// Throws UsageError, on every rank alike, if a file or folder cannot be written, if there is
+/// nothing to go on from, or if that has more steps than the run. Gives rank 0 the folder to save to
+/// for as long as what it returns lives.
 [[nodiscard]] FolderLock check_files(const Context& context, const Digits& digits,
                                      const Setting& setting, TrainingFiles& files);
 

@@ -30,12 +30,22 @@ int first_that_fits(World world) {
   return enough;
 }
 
+/// The smallest N, `at_rest` or more, at which a step fits; 0: none.
+int first_step_that_fits(World world, int at_rest) {
+  for (world.ranks = at_rest; 0 < world.ranks && world.ranks <= Figure8::most_ranks;
+       ++world.ranks) {
+    try {
+      dry_steps(world);
+      return world.ranks;
+    } catch (const OutOfMemory&) {
+    }
+  }
+  return 0;
+}
+
 }  // namespace
 
 ModelShape small_case(int ranks) { return {4, {4 * ranks, 4 * ranks, false}}; }
-ModelShape large_case(std::int64_t layers) {
-  return {static_cast<std::size_t>(layers), {10'000, 10'000, false, true, false}};
-}
 
 std::vector<StepCost> dry_steps(const World& world) {
   return world_results<StepCost>(world.ranks, options_of(world), [&](Context& context) {
@@ -67,7 +77,8 @@ Figure8 figure8() {
     }
     for (std::size_t k = 0; k < Figure8::caps.size(); ++k) {
       world.cap = Figure8::caps[k];
-      figure.fits_from[stage][k] = first_that_fits(world);
+      figure.at_rest_from[stage][k] = first_that_fits(world);
+      figure.step_from[stage][k] = first_step_that_fits(world, figure.at_rest_from[stage][k]);
     }
     figure.paper[stage] =
         dry_state({.ranks = 64, .model = large_case(75), .settings = world.settings}).value();
@@ -109,6 +120,28 @@ std::vector<StepTime> step_times(int ranks, const Cluster& cluster) {
     times.push_back({fmt::format("stage {}{}", stage, how), seconds(ranks), seconds(1)});
   }
   return times;
+}
+
+std::string weights_outside(int stage) {
+  CommonOptions options;
+  options.device = Device::Kind::meta;
+  return world_results<std::string>(
+             2, options,
+             [&](Context& context) -> std::string {
+               Trainer trainer(context.device, context.world, small_case(2), 1,
+                               {stage, DType::f32});
+               const Shard row{Buffer(context.device, Category::activation, 1, 8),
+                               Buffer(context.device, Category::activation, 1, 1, DType::i64), 2};
+               std::vector<Saved> saved;
+               trainer.forward(row, saved);
+               try {
+                 trainer.weights(1);
+               } catch (const Failure& failure) {
+                 return failure.what();
+               }
+               return "";
+             })
+      .front();
 }
 
 std::vector<Fit> what_fits(World world) {

@@ -7,8 +7,6 @@ namespace fivecuts::zero_redundancy {
 
 /// The notes' small case for any N: four layers whose shards are equal; Psi = 1,024 for N = 4.
 ModelShape small_case(int ranks);
-/// `layers` layers of 10,000 x 10,000: 70 are 7B exactly, 75 are the ZeRO paper's 7.5B.
-ModelShape large_case(std::int64_t layers);
 
 /// What the ranks of a dry world do.
 struct World {
@@ -35,7 +33,8 @@ struct Figure8 {
   /// [stage][index of N]: bytes of the fullest rank, 7B in bf16.
   std::array<std::array<std::int64_t, ranks.size()>, 4> bytes{};
   /// [stage][cap]: the smallest N that fits, found under that cap; 0: none up to most_ranks.
-  std::array<std::array<int, caps.size()>, 4> fits_from{};
+  /// What lies between steps, and a step of one row, which needs some more.
+  std::array<std::array<int, caps.size()>, 4> at_rest_from{}, step_from{};
   /// The ZeRO paper's row (arXiv:1910.02054, figure 1): 7.5B, N = 64, by stage.
   std::array<std::int64_t, 4> paper{};
 };
@@ -68,6 +67,12 @@ struct ValueRow {
 /// Each stage of `world`, a row for each micro-batch.
 std::vector<ValueRow> value_rows(World world);
 std::string value_text(const std::vector<ValueRow>& rows);
+
+// --- what stage 3 leaks ---
+
+/// What Trainer::weights says of layer 1 (of 0 to 3) after its forward pass at `stage`; empty: it
+/// gives them.
+std::string weights_outside(int stage);
 
 // --- what fits ---
 

@@ -21,10 +21,12 @@ RANK_TEST(Worlds, Figure8IsTheNotes) {
     EXPECT_EQ(drawn().bytes[2][k], 14 * gb + 98 * gb / n);
     EXPECT_EQ(drawn().bytes[3][k], 112 * gb / n);
   }
-  EXPECT_EQ(drawn().fits_from,
-            (std::array<std::array<int, 2>, 4>{{{0, 0}, {0, 2}, {10, 2}, {5, 2}}}));
+  using From = std::array<std::array<int, 2>, 4>;
+  EXPECT_EQ(drawn().at_rest_from, (From{{{0, 0}, {0, 2}, {10, 2}, {5, 2}}}));
+  EXPECT_EQ(drawn().step_from, (From{{{0, 0}, {0, 2}, {11, 2}, {5, 2}}}));
   const std::string text = figure8_text(drawn()), svg = figure8_svg(drawn());
-  for (const char* number : {"38.5", "26.25", "17.0625", "1.75", "31.4", "16.6", "N = 10"}) {
+  for (const char* number :
+       {"38.5", "26.25", "17.0625", "1.75", "31.4", "16.6", "from 10", "from 11"}) {
     EXPECT_NE(text.find(number), std::string::npos) << number;
   }
   for (const char* tip : {"stage 1, N = 8: 38.5 GB", "stage 3, N = 64: 1.75 GB", "24 GB card"}) {
@@ -49,6 +51,12 @@ RANK_TEST(Worlds, SayWhatFits) {
     EXPECT_NE(fits[stage].verdict.find("under --memory 24 GB"), std::string::npos);
   }
   EXPECT_TRUE(fits[3].verdict.starts_with("fits: 14 GB of model state, ")) << fits[3].verdict;
+}
+
+RANK_TEST(Worlds, TheWeightsOfStage3AreNotReadOutside) {
+  if (test_context().rank() > 0) return;
+  for (const int stage : {0, 1, 2}) EXPECT_EQ(weights_outside(stage), "");
+  EXPECT_TRUE(weights_outside(3).starts_with("the weights of layer 1 are not whole here: "));
 }
 
 // A cap that holds what is kept and not what a step needs: refused in the middle of a step, by some

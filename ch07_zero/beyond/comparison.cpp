@@ -107,27 +107,38 @@ std::string beyond_text(const std::vector<BeyondRow>& rows, const Cluster& clust
          show_time(most(row, seconds), cluster.unit),
          row.states != 1 ? fmt::format("{} states", row.states)
          : row.same_bits ? "same bits"
-                         : fmt::format("within {:.1e}", row.apart)});
+         : row.agrees()  ? "within rounding"
+                         : fmt::format("{:.1e} apart", row.apart)});
   }
   return table.text();
 }
 
-std::int64_t padding_of(const std::vector<std::int64_t>& buckets, int ranks) {
+Padding padding_of(const std::vector<std::int64_t>& buckets, int ranks) {
   CommonOptions options;
   options.device = Device::Kind::meta;
-  return world_results<std::int64_t>(
-             ranks, options,
-             [&](Context& context) {
-               std::int64_t elements = 0;
-               for (const std::int64_t count : buckets) {
-                 const std::int64_t before = context.memory.live(Category::workspace);
-                 const EqualParts parts(context.device, context.world, count, DType::f32);
-                 const auto booked = context.memory.live(Category::workspace) - before;
-                 elements += booked / 4 - part_of(count, ranks, 0).count - count;
-               }
-               return elements;
-             })
-      .front();
+  const std::vector<Padding> of_ranks = world_results<Padding>(ranks, options, [&](Context& c) {
+    Padding padding;
+    const auto sent_by = [&](const auto& collective) {
+      const std::int64_t before = c.traffic.modelled().sent;
+      collective();
+      return (c.traffic.modelled().sent - before) / 4;
+    };
+    for (const std::int64_t count : buckets) {
+      const Part mine = part_of(count, ranks, c.rank());
+      const Buffer bucket(c.device, Category::gradient, 1, count);
+      const Buffer part(c.device, Category::gradient, 1, mine.count);
+      const std::int64_t before = c.memory.live(Category::workspace);
+      EqualParts parts(c.device, c.world, count, DType::f32);
+      const std::int64_t booked = (c.memory.live(Category::workspace) - before) / 4;
+      padding.held += booked - part_of(count, ranks, 0).count - count;
+      padding.sent += sent_by([&] { parts.reduce_scatter(bucket); }) -
+                      sent_by([&] { c.world.reduce_scatter(bucket, part); });
+    }
+    return padding;
+  });
+  Padding all{of_ranks.front().held, 0};
+  for (const Padding& of_rank : of_ranks) all.sent += of_rank.sent;
+  return all;
 }
 
 // --- other conventions ---

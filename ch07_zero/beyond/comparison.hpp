@@ -27,9 +27,13 @@ struct BeyondRow {
 std::vector<BeyondRow> beyond_rows(int ranks, Cluster cluster, const Digits& digits);
 std::string beyond_text(const std::vector<BeyondRow>& rows, const Cluster& cluster);
 
-/// Elements of padding that EqualParts takes for buckets of these sizes on `ranks` ranks, all of
-/// them, as the ledger finds them.
-std::int64_t padding_of(const std::vector<std::int64_t>& buckets, int ranks);
+/// What EqualParts fills up buckets with, in elements, as the ledgers find it.
+struct Padding {
+  std::int64_t held = 0;  ///< by each rank, for all buckets
+  std::int64_t sent = 0;  ///< by all ranks in one collective for each bucket: a library's, modelled
+  bool operator==(const Padding&) const = default;
+};
+Padding padding_of(const std::vector<std::int64_t>& buckets, int ranks);
 
 /// The same memory by the rules of other tools: T5-3B on 8 GPUs, 2,851 M parameters in layers of
 /// 32 M at most.

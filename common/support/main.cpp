@@ -279,7 +279,8 @@ int run_program(int argc, char** argv, const Program& program) {
 
 CLI::Option* add_count(CLI::App& app, const std::string& flag, std::int64_t& value,
                        std::int64_t least, std::int64_t most, const std::string& help) {
-  const auto check = [flag, least, most, fallback = value](const std::string& text) -> std::string {
+  const std::int64_t fallback = std::clamp(value, least, most);
+  const auto check = [flag, least, most, fallback](const std::string& text) -> std::string {
     std::int64_t number = 0;
     const char* end = text.data() + text.size();
     const auto [at, error] = std::from_chars(text.data(), end, number);
@@ -295,7 +296,9 @@ CLI::Option* add_count(CLI::App& app, const std::string& flag, std::int64_t& val
 
 CLI::Option* add_positive(CLI::App& app, const std::string& flag, double& value, double most,
                           const std::string& help) {
-  const auto check = [flag, most, fallback = value](const std::string& text) -> std::string {
+  // The value of a flag that is left out may be none that can be given, as 0 for "no limit".
+  const double fallback = value > 0 && value <= most ? value : std::min(1.0, most);
+  const auto check = [flag, most, fallback](const std::string& text) -> std::string {
     char* end = nullptr;
     const double number = std::strtod(text.c_str(), &end);
     if (!text.empty() && *end == '\0' && number > 0 && number <= most) return {};
