@@ -41,9 +41,10 @@ const NamedAlgorithm& algorithm(const std::string& name);
 
 /// The time of an all-reduce of `count` elements of `type` on the clock of `cluster`: no rank and
 /// no tensor is made. Equal to the clock, for any number of ranks, any count and any size of nodes;
-/// of `shared`, which several nodes cannot run, it says what it were on one. Where all links are
-/// alike, and for the ring and hierarchical on full nodes, it is a closed form; elsewhere messages
-/// are gone through, N times the number of steps.
+/// of `shared`, which several nodes cannot run, it says what it were on one. A closed
+/// form where there is one: links alike (a power of two of ranks for tree and halving_doubling), or
+/// full nodes and chunks of one size for the ring; elsewhere messages are gone through, N times the
+/// number of steps.
 double cost(const NamedAlgorithm& algorithm, int ranks, std::int64_t count, DType type,
             const Cluster& cluster);
 

@@ -51,10 +51,14 @@ inline void declare(CLI::App& app, Options& o) {
   o.not_in_demos.assign(all.begin() + static_cast<std::ptrdiff_t>(before), all.end());
 }
 
-/// Throws UsageError, before any communication.
+/// Throws UsageError, before any algorithm runs.
 inline void refuse_impossible(const Options& o, const Context& context) {
   const bool dry = context.device.dry();
-  if (o.figure && o.plot && same_file(*o.figure, *o.plot)) {
+  // Asked of rank 0, which writes them: another host may have other links.
+  const std::string clash = context.world.on_rank_0([&] {
+    return o.figure && o.plot && same_file(*o.figure, *o.plot) ? std::string("one file") : "";
+  });
+  if (!clash.empty()) {
     throw UsageError(
         fmt::format("--figure and --plot would both be written to '{}'; give two files, as in "
                     "--figure ring.svg --plot times.svg",

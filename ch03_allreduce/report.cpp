@@ -112,9 +112,9 @@ std::string figure_text(const RingRun& own, const RingRun& of_four) {
       shown.ranks, why.empty() ? "" : fmt::format(" (an example: {})", why), shown.ranks,
       figure3_table(shown));
   text += fmt::format(
-      "In each of the {} steps each rank sent one message of {} and received one: {}\n\n",
-      own.columns.size() - 1, show_bytes(static_cast<double>(own.bytes / own.ranks)),
-      own.one_each() ? "yes" : "NO");
+      "In each of the {} steps{} each rank sent one message of {} and received one: {}\n\n",
+      own.columns.size() - 1, wide ? fmt::format(" of the {} ranks", own.ranks) : "",
+      show_bytes(static_cast<double>(own.bytes / own.ranks)), own.one_each() ? "yes" : "NO");
   int elsewhere = 0, gathered = 0, other_way = 0;
   for (std::size_t k = 0; k < notes.size(); ++k) {
     const bool in_question = notes[k].name == "AG-1" || notes[k].name == "AG-2";

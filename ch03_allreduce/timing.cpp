@@ -70,11 +70,12 @@ Sweep sweep_sizes(const Context& run, Case c) {
 
 Sweep sweep_slow_halves(const Context& run, int ranks) {
   Cluster cluster = run.clock.cluster();
-  if (on_nodes(run, ranks).ranks_per_node == 1) cluster.intra_node = cluster.inter_node;
+  const std::int64_t half = (ranks + 1) / 2, node = on_nodes(run, ranks).ranks_per_node;
+  if (node == 1 || (node > 0 && node < half)) cluster.intra_node = cluster.inter_node;
   cluster.inter_node = cluster.intra_node;
   cluster.inter_node.bandwidth /= slow_times;
   return sweep(run, fmt::format("{} ranks, a tenth between two halves", ranks),
-               {.ranks = ranks, .ranks_per_node = (ranks + 1) / 2}, cluster);
+               {.ranks = ranks, .ranks_per_node = half}, cluster);
 }
 
 std::vector<Crossing> crossings(const Context& run, int ranks) {

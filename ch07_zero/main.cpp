@@ -3,11 +3,12 @@
 //     mpirun -n 4 build/ch07_zero/ch07_zero --stage 3
 //
 // Prints the training curve beside the golden model's, what a step takes at each stage (memory at
-// rest and at its peak, bytes and messages) and the bits that the training comes to, the notes'
-// figures 7 and 8, what goes over the wire, what each stage is worth, how long steps take on a
-// virtual cluster, what beyond/ makes of it, other tools' rules of memory, and the notes' claims
-// with what was measured. Under --memory only the stage asked for is run; if it does not fit, that
-// ends the run. Exits with 0 only if all of it agrees.
+// rest and at its peak, bytes and messages), the bits that the training comes to and which of them
+// are expected to be equal, what is said when a weight is read outside its layer's forward (stage
+// 3), the notes' figures 7 and 8, what goes over the wire, what each stage is worth, how long steps
+// take on a virtual cluster, what beyond/ makes of it, other tools' rules of memory, and the notes'
+// claims with what was measured. Under --memory only the stage asked for is run; if it does not
+// fit, that ends the run. Exits with 0 only if all of it agrees.
 #include "ch07_zero/flags.hpp"
 #include "ch07_zero/report.hpp"
 #include "common/comm/output.hpp"

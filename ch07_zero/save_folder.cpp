@@ -141,8 +141,10 @@ FolderLock::FolderLock(const fs::path& folder, int tenths_of_a_second) : FolderL
     if (fs::create_directory(folder)) sync_folder(parent_of(folder));
   });
   handle_ = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  bool alone = true;
   for (int tries = 0; handle_ >= 0 && flock(handle_, LOCK_EX | LOCK_NB) != 0; ++tries) {
-    if (errno != EWOULDBLOCK) break;
+    alone = errno == EWOULDBLOCK;
+    if (!alone) break;  // no locks on this file system
     if (tries == tenths_of_a_second) {
       throw UsageError(
           fmt::format("another run saves to '{}'; wait for its end, or give another folder, as in "
@@ -151,6 +153,7 @@ FolderLock::FolderLock(const fs::path& folder, int tenths_of_a_second) : FolderL
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
+  if (!alone) return;  // a trial could cut short what another run writes
   or_refuse(folder, [&] { SafeFile(folder / manifest_name); });  // can be made, and is gone again
 }
 

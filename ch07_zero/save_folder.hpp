@@ -19,7 +19,7 @@ class FolderLock {
   FolderLock() = default;  ///< of no folder
   /// Creates the folder. Throws UsageError if no file can be made there. If another run has it,
   /// waits some seconds, as that one may be ending, and then throws UsageError. File systems that
-  /// know no locks are taken at their word.
+  /// know no locks are taken at their word, in both.
   explicit FolderLock(const std::filesystem::path& folder, int tenths_of_a_second = 50);
   FolderLock(FolderLock&& other) noexcept : handle_(std::exchange(other.handle_, -1)) {}
   FolderLock& operator=(FolderLock&& other) noexcept {

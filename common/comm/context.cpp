@@ -46,20 +46,19 @@ void Context::wait_for_device(const std::function<bool()>& done) {
   if (done()) return;
   std::string waits_for = world.transport().under_way();
   std::int64_t got_to = device.progress();
-  std::optional<Guard::Watch> watch(guard.watch([&] { return waits_for; }));
+  Guard::Watch watch = guard.watch([&] { return waits_for; });
   auto looked = std::chrono::steady_clock::now();
   while (!done()) {
     std::this_thread::yield();
     const auto now = std::chrono::steady_clock::now();
     if (now - looked < 100ms) continue;
     looked = now;
-    std::string next = world.transport().under_way();
     const std::int64_t got = device.progress();
-    if (next != waits_for || got != got_to) {  // there is progress
+    if (std::string next = world.transport().under_way(); next != waits_for || got != got_to) {
       waits_for = std::move(next);
       got_to = got;
-      watch.reset();
-      watch.emplace(guard.watch([&] { return waits_for; }));
+      watch.now(waits_for);
+      guard.progress();
     }
   }
 }

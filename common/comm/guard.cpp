@@ -79,6 +79,11 @@ void Guard::Watch::now(std::string what) {
   at_->what = std::move(what);
 }
 
+void Guard::progress() {
+  const std::lock_guard lock(mutex_);
+  for (Watch::Wait& wait : waits_) wait.since = clock_;
+}
+
 void Guard::run() {
   using namespace std::chrono_literals;
   // The ranks of a deadlock began to wait at about the same time: each may say its part before the

@@ -86,6 +86,9 @@ class Guard {
     return enabled_ ? begin(what()) : Watch(nullptr, {});
   }
 
+  /// The rank gets on, a GPU with its work say: the time of all its waits begins anew.
+  void progress();
+
  private:
   Watch begin(std::string what);
   void run();

@@ -178,6 +178,7 @@ void add_square_sums(Tensor from, Tensor to) {
 
 void add_up(Tensor from, Tensor to) {
   require(to.type() == DType::f32 && to.count() == 1, "a sum is one f32");
+  require(from.type() == DType::f32 && !from.empty(), "what is added up is f32, and one at least");
   if (Backend* b = book("add_up", from, 1, {from, to})) b->add_up(from, to);
 }
 
@@ -249,6 +250,8 @@ void adam(Tensor parameter, Tensor gradient, Tensor m, Tensor v, const AdamOptio
   require(m.type() == DType::f32, "the moments of Adam are f32");
   same_count(m, v);
   require(t >= 1, "the steps of Adam count from 1");
+  require(factor.empty() || (factor.type() == DType::f32 && factor.count() == 1),
+          "the factor of Adam is one f32");
   const double steps = static_cast<double>(t);
   const double correction1 = 1 - std::pow(static_cast<double>(o.beta1), steps);
   const double correction2 = 1 - std::pow(static_cast<double>(o.beta2), steps);

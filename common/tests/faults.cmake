@@ -140,8 +140,10 @@ elseif(FIVECUTS_CUDA_INSIDE)
   gpu_fault(large_sends_staged 1 2 3 "^rank 1 of 2: .*waiting for rank 0 to receive 1048576 x f32 on 'world'$" --fault large_sends_first)
   gpu_fault(broken_kernel 8 3 nonzero "rank 2: ERROR: illegal address in kernel" --fault broken_kernel)
   gpu_fault(out_of_memory 8 2 1 "^rank 1 of 2: out of memory: the GPU has no 1.153e.06 TB more for gradient" --fault more_than_there_is)
-  add_mpi_test(NAME common.fault.gpu.busy RANKS 1 COMMAND faults --fault busy --timeout 0.5 EXPECT 0
+  add_mpi_test(NAME common.fault.gpu.busy RANKS 1 COMMAND faults --fault busy --timeout 1 EXPECT 0
                OUTPUT "^went well$" ONCE LABELS common reference TIMEOUT 60)
+  add_mpi_test(NAME common.fault.gpu.busy_in_async RANKS 2 COMMAND faults --fault busy_in_async --timeout 2 EXPECT 0
+               OUTPUT "^went well$" ONCE LABELS common reference TIMEOUT 60 ENVIRONMENT CUDA_EMULATOR_DEVICES=1)
   add_mpi_test(NAME common.fault.gpu.no_memory_for_nccl RANKS 2 COMMAND faults --fault none EXPECT 1
                OUTPUT "^rank 0 of 2: out of memory: the GPU has none left to start NCCL with$" ONCE
                LABELS common reference TIMEOUT 30 ENVIRONMENT CUDA_EMULATOR_MEMORY_MB=0)

@@ -59,6 +59,13 @@ void busy(const Scene& s) {
   zero(a);
   for (int i = 0; i < 400; ++i) add_transposed_product(a, a, b);
 }
+/// Likewise, and the communication lane waits for it, and the caller for that.
+void busy_in_async(const Scene& s) {
+  const Buffer sum = s.f32(5);
+  zero(sum);
+  busy(s);
+  s.comm.async([&](Communicator& lane) { lane.all_reduce(sum); }).wait();
+}
 /// Does not come where the others wait for it, and does not end either.
 void never_comes(const Scene& s) {
   if (s.last()) std::this_thread::sleep_for(std::chrono::hours(1));
@@ -213,6 +220,7 @@ const std::map<std::string, Fault> faults = {FAULT(none),
                                              FAULT(more_than_there_is),
                                              FAULT(broken_kernel),
                                              FAULT(busy),
+                                             FAULT(busy_in_async),
                                              FAULT(never_comes),
                                              FAULT(throws_alone),
                                              FAULT(throws_alone_in_async),

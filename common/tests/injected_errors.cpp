@@ -3,6 +3,7 @@
 #include <cuda_runtime.h>
 #include <nccl.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <string>
@@ -16,7 +17,7 @@ bool injected(const std::string& name) {
   return wanted != nullptr && rank != nullptr && wanted == name + " " + rank;
 }
 
-bool reducing = false;
+std::atomic<bool> reducing = false;
 
 }  // namespace
 
