@@ -148,7 +148,7 @@ elseif(FIVECUTS_CUDA_INSIDE)
                OUTPUT "^rank 0 of 2: out of memory: the GPU has none left to start NCCL with$" ONCE
                LABELS common reference TIMEOUT 30 ENVIRONMENT CUDA_EMULATOR_MEMORY_MB=0)
 
-  add_executable(faults_injected faults.cpp injected_errors.cpp)
+  add_executable(faults_injected faults.cpp ../comm/transport_nccl_faults.cpp)
   target_link_libraries(faults_injected PRIVATE fivecuts_main CUDA::cudart NCCL::NCCL)
   target_link_options(faults_injected PRIVATE LINKER:--wrap=cudaEventQuery,--wrap=ncclCommGetAsyncError,--wrap=ncclAllReduce
                       LINKER:--wrap=ncclCommInitRankConfig,--wrap=ncclCommSplit)
