@@ -1,5 +1,6 @@
-// Errors of the CUDA libraries that no program can bring about at will. In an emulated build the linker puts these
-// functions before the libraries' own (--wrap): with "NAME RANK" in FIVECUTS_INJECT, NAME fails on that rank.
+// Errors of the CUDA libraries that no program can bring about at will; for tests alone. In an
+// emulated build the linker puts these functions before the libraries' own (--wrap): with "NAME
+// RANK" in FIVECUTS_INJECT, NAME fails on that rank.
 #include <cuda_runtime.h>
 #include <nccl.h>
 
