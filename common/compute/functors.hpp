@@ -183,15 +183,20 @@ struct SquareSums {
   }
 };
 
-/// to[0] = the sum, from first to last.
+/// From first to last, whoever adds.
+FIVECUTS_HD inline double total_of(const float* numbers, std::int64_t count) {
+  double total = 0;
+  for (std::int64_t i = 0; i < count; ++i) total += static_cast<double>(numbers[i]);
+  return total;
+}
+
+/// to[0] = the sum.
 struct AddUp {
   const float* from;
   float* to;
   std::int64_t count;
   FIVECUTS_HD void operator()(std::int64_t, std::int64_t) const {
-    double total = 0;
-    for (std::int64_t i = 0; i < count; ++i) total += static_cast<double>(from[i]);
-    to[0] = static_cast<float>(total);
+    to[0] = static_cast<float>(total_of(from, count));
   }
 };
 
@@ -202,9 +207,8 @@ struct ClipFactor {
   std::int64_t count;
   float samples, longest;
   FIVECUTS_HD void operator()(std::int64_t, std::int64_t) const {
-    double total = 0;
-    for (std::int64_t i = 0; i < count; ++i) total += static_cast<double>(squares[i]);
-    const float norm = static_cast<float>(sqrt(total) / static_cast<double>(samples));
+    const double length = sqrt(total_of(squares, count));
+    const float norm = static_cast<float>(length / static_cast<double>(samples));
     norm_and_factor[0] = norm;
     norm_and_factor[1] = norm > longest ? longest / norm : 1.0f;
   }
